@@ -1,0 +1,416 @@
+package checkin
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"path"
+	"strconv"
+	"strings"
+)
+
+// The parsers below are the rules of every value that reaches a configuration
+// file. The manager applies them to what people type, the agent to what it is
+// sent: a snapshot that came from somewhere else cannot inject a line either.
+// Errors quote the value and say what is allowed.
+
+// quoteRune writes a rune as a Go escape between single quotes.
+func quoteRune(r rune) string { return strconv.QuoteRuneToASCII(r) }
+
+// quoted shows a refused value in an error: escaped, and cut to a sane length.
+func quoted(s string) string {
+	if len(s) > 80 {
+		s = s[:80] + "…"
+	}
+	return strconv.QuoteToASCII(s)
+}
+
+// ParseLabel checks one host-name label (RFC 1123 section 2.1): 1 to 63 letters,
+// digits and hyphens, no hyphen at an edge. It returns it in lower case.
+func ParseLabel(s string) (string, error) {
+	label := strings.ToLower(s)
+	if err := checkLabel(label, false); err != nil {
+		return "", fmt.Errorf("%s is not a host name: %w", quoted(s), err)
+	}
+	return label, nil
+}
+
+// ParseDomain checks a domain name of one or more labels (at most 253
+// characters, RFC 1035 section 2.3.4). It returns it in lower case and without
+// a trailing dot. A name that looks like an IPv4 address is refused.
+func ParseDomain(s string) (string, error) {
+	name := strings.TrimSuffix(strings.ToLower(s), ".")
+	if err := checkDomain(name, false); err != nil {
+		return "", fmt.Errorf("%s is not a domain name: %w", quoted(s), err)
+	}
+	return name, nil
+}
+
+// ParseServiceName checks the owner name of an SRV record (RFC 2782): labels
+// that may begin with an underscore, such as "_sip._tcp".
+func ParseServiceName(s string) (string, error) {
+	name := strings.TrimSuffix(strings.ToLower(s), ".")
+	if err := checkDomain(name, true); err != nil {
+		return "", fmt.Errorf("%s is not a service name: %w", quoted(s), err)
+	}
+	return name, nil
+}
+
+func checkDomain(name string, underscore bool) error {
+	if len(name) > 253 {
+		return errors.New("longer than 253 characters")
+	}
+	if _, err := netip.ParseAddr(name); err == nil {
+		return errors.New("it is an IP address")
+	}
+	for label := range strings.SplitSeq(name, ".") {
+		if err := checkLabel(label, underscore); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkLabel(label string, underscore bool) error {
+	if underscore {
+		label = strings.TrimPrefix(label, "_")
+	}
+	switch {
+	case label == "":
+		return errors.New("it has an empty label")
+	case len(label) > 63:
+		return errors.New("a label has more than 63 characters")
+	case label[0] == '-' || label[len(label)-1] == '-':
+		return errors.New("a label begins or ends with a hyphen")
+	}
+	for _, c := range []byte(label) {
+		if (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' {
+			return errors.New("only letters, digits and hyphens are allowed")
+		}
+	}
+	return nil
+}
+
+// ParseIPv4 checks a plain IPv4 address: four decimal numbers, no prefix
+// length, no leading zeros.
+func ParseIPv4(s string) (netip.Addr, error) {
+	addr, err := netip.ParseAddr(s)
+	if err != nil || !addr.Is4() {
+		return netip.Addr{}, fmt.Errorf("%s is not an IPv4 address such as 192.0.2.10", quoted(s))
+	}
+	return addr, nil
+}
+
+// ParseHostIPv4 checks the IPv4 address of a host: no unspecified, loopback,
+// multicast or broadcast address.
+func ParseHostIPv4(s string) (netip.Addr, error) {
+	addr, err := ParseIPv4(s)
+	if err != nil {
+		return netip.Addr{}, err
+	}
+	if addr.IsUnspecified() || addr.IsLoopback() || addr.IsMulticast() || addr == netip.AddrFrom4([4]byte{255, 255, 255, 255}) {
+		return netip.Addr{}, fmt.Errorf("%s is not the address of a host", quoted(s))
+	}
+	return addr, nil
+}
+
+// ParseMAC checks a unicast EUI-48 hardware address written with colons or
+// hyphens. It returns it in lower case with colons.
+func ParseMAC(s string) (string, error) {
+	mac, err := net.ParseMAC(s)
+	if err != nil || len(mac) != 6 || len(s) != 17 {
+		return "", fmt.Errorf("%s is not a MAC address such as 02:00:00:00:00:01", quoted(s))
+	}
+	if mac[0]&1 != 0 || mac.String() == "00:00:00:00:00:00" {
+		return "", fmt.Errorf("%s is not the MAC address of one network card (multicast or zero)", quoted(s))
+	}
+	return mac.String(), nil
+}
+
+// CheckPort checks a TCP or UDP port number.
+func CheckPort(port int) error {
+	if port < 1 || port > 65535 {
+		return fmt.Errorf("%d is not a port: 1 to 65535", port)
+	}
+	return nil
+}
+
+// CheckProtocol checks the transport protocol of a stream service.
+func CheckProtocol(s string) error {
+	if s != "tcp" && s != "udp" {
+		return fmt.Errorf(`%s is not a protocol: "tcp" or "udp"`, quoted(s))
+	}
+	return nil
+}
+
+// CheckBackendProtocol checks how an HTTP service's container is spoken to.
+func CheckBackendProtocol(s string) error {
+	if s != "http" && s != "https" {
+		return fmt.Errorf(`%s is not a backend protocol: "http" or "https"`, quoted(s))
+	}
+	return nil
+}
+
+// ParseNetmask checks a contiguous IPv4 netmask in dotted form that leaves
+// room for hosts (/1 to /30). It returns the prefix length.
+func ParseNetmask(s string) (bits int, err error) {
+	addr, err := ParseIPv4(s)
+	if err != nil {
+		return 0, fmt.Errorf("%s is not a netmask such as 255.255.255.0", quoted(s))
+	}
+	b := addr.As4()
+	ones, size := net.IPv4Mask(b[0], b[1], b[2], b[3]).Size()
+	if size == 0 || ones < 1 || ones > 30 {
+		return 0, fmt.Errorf("%s is not a contiguous netmask from 128.0.0.0 to 255.255.255.252", quoted(s))
+	}
+	return ones, nil
+}
+
+// DHCPRange is an inclusive range of addresses handed out by DHCP.
+type DHCPRange struct{ Start, End netip.Addr }
+
+// Size returns the number of addresses in the range.
+func (r DHCPRange) Size() int {
+	start, end := r.Start.As4(), r.End.As4()
+	return int(binary.BigEndian.Uint32(end[:])-binary.BigEndian.Uint32(start[:])) + 1
+}
+
+// Contains reports whether addr lies in the range.
+func (r DHCPRange) Contains(addr netip.Addr) bool {
+	return r.Start.Compare(addr) <= 0 && addr.Compare(r.End) <= 0
+}
+
+// ParseDHCPRange checks "START,END": two IPv4 addresses in ascending order.
+func ParseDHCPRange(s string) (DHCPRange, error) {
+	first, last, found := strings.Cut(s, ",")
+	start, errStart := ParseHostIPv4(first)
+	end, errEnd := ParseHostIPv4(last)
+	if !found || errStart != nil || errEnd != nil {
+		return DHCPRange{}, fmt.Errorf("%s is not a range such as 192.0.2.100,192.0.2.200", quoted(s))
+	}
+	if end.Less(start) {
+		return DHCPRange{}, fmt.Errorf("%s is not a range: its end lies before its start", quoted(s))
+	}
+	return DHCPRange{Start: start, End: end}, nil
+}
+
+// Network is a site's network settings after parsing, known to fit together.
+type Network struct {
+	InternalDomain string
+	Range          DHCPRange
+	Mask           netip.Addr
+	Subnet         netip.Prefix
+	Gateway        netip.Addr
+	Forwarders     []netip.Addr
+}
+
+// NetworkField is an error of one of a site's five network fields.
+type NetworkField struct {
+	Field string // the JSON name
+	Err   error
+}
+
+func (e NetworkField) Error() string { return "site." + e.Field + ": " + e.Err.Error() }
+
+func (e NetworkField) Unwrap() error { return e.Err }
+
+// MissingNetworkFields names the network fields that are not set. DHCP and DNS
+// are managed only when all five are.
+func (s Site) MissingNetworkFields() []string {
+	var missing []string
+	for _, f := range s.networkFields() {
+		if f.value == "" {
+			missing = append(missing, f.name)
+		}
+	}
+	return missing
+}
+
+type networkField struct {
+	name  string
+	value Text
+}
+
+func (s Site) networkFields() []networkField {
+	return []networkField{
+		{"internalDomain", s.InternalDomain},
+		{"dhcpRange", s.DHCPRange},
+		{"subnetMask", s.SubnetMask},
+		{"gateway", s.Gateway},
+		{"dnsForwarders", s.DNSForwarders},
+	}
+}
+
+// ParseNetwork parses the network fields that are set and checks that they fit
+// together: gateway and range lie in one subnet, the gateway outside the
+// range, and neither on the subnet's first or last address. Every fault is a
+// NetworkField. The result is complete only if no field is missing.
+func (s Site) ParseNetwork() (Network, []NetworkField) {
+	var n Network
+	var faults []NetworkField
+	fault := func(field string, err error) { faults = append(faults, NetworkField{field, err}) }
+	parse := func(field string, value Text, into func(string) error) bool {
+		if value == "" {
+			return false
+		}
+		if err := into(string(value)); err != nil {
+			fault(field, err)
+			return false
+		}
+		return true
+	}
+
+	parse("internalDomain", s.InternalDomain, func(v string) (err error) {
+		n.InternalDomain, err = ParseDomain(v)
+		return err
+	})
+	parse("dnsForwarders", s.DNSForwarders, func(v string) (err error) {
+		n.Forwarders, err = ParseForwarders(v)
+		return err
+	})
+	bits := 0
+	hasMask := parse("subnetMask", s.SubnetMask, func(v string) (err error) {
+		bits, err = ParseNetmask(v)
+		n.Mask, _ = netip.ParseAddr(v)
+		return err
+	})
+	hasRange := parse("dhcpRange", s.DHCPRange, func(v string) (err error) {
+		n.Range, err = ParseDHCPRange(v)
+		return err
+	})
+	hasGateway := parse("gateway", s.Gateway, func(v string) (err error) {
+		n.Gateway, err = ParseHostIPv4(v)
+		return err
+	})
+
+	if hasRange && hasGateway && n.Range.Contains(n.Gateway) {
+		fault("dhcpRange", fmt.Errorf("%s contains the gateway %s", quoted(string(s.DHCPRange)), n.Gateway))
+	}
+	if hasMask && hasRange {
+		n.Subnet = netip.PrefixFrom(n.Range.Start, bits).Masked()
+		for _, end := range []netip.Addr{n.Range.Start, n.Range.End} {
+			if !hostOf(n.Subnet, end) {
+				fault("dhcpRange", fmt.Errorf("%s is not a host address of %s", end, n.Subnet))
+			}
+		}
+		if hasGateway && !hostOf(n.Subnet, n.Gateway) {
+			fault("gateway", fmt.Errorf("%s is not a host address of %s, the subnet of dhcpRange", n.Gateway, n.Subnet))
+		}
+	}
+	return n, faults
+}
+
+// hostOf reports whether addr is a host address of the subnet: inside it and
+// neither its network nor its broadcast address.
+func hostOf(subnet netip.Prefix, addr netip.Addr) bool {
+	if !subnet.Contains(addr) || addr == subnet.Addr() {
+		return false
+	}
+	b := addr.As4()
+	host := binary.BigEndian.Uint32(b[:]) | ^uint32(0)<<(32-subnet.Bits())
+	return host != ^uint32(0)
+}
+
+// ParseForwarders checks a comma-separated list of 1 to 8 DNS server addresses
+// (IPv4 or IPv6, no zone).
+func ParseForwarders(s string) ([]netip.Addr, error) {
+	var forwarders []netip.Addr
+	for part := range strings.SplitSeq(s, ",") {
+		addr, err := netip.ParseAddr(strings.TrimSpace(part))
+		if err != nil || addr.Zone() != "" || addr.IsUnspecified() || addr.IsMulticast() {
+			return nil, fmt.Errorf("%s is not a list of DNS servers such as 9.9.9.9,1.1.1.1", quoted(s))
+		}
+		forwarders = append(forwarders, addr)
+	}
+	if len(forwarders) > 8 {
+		return nil, fmt.Errorf("%s names more than 8 DNS servers", quoted(s))
+	}
+	return forwarders, nil
+}
+
+// AuthServer is a parsed `authServer`: the base URL of an oauth2-proxy.
+type AuthServer struct {
+	Scheme string // "http" or "https"
+	Host   string // name or address, lower case
+	Port   int
+}
+
+// ParseAuthServer checks the URL of an oauth2-proxy: http or https, a host,
+// an optional port, and nothing else.
+func ParseAuthServer(s string) (AuthServer, error) {
+	refused := fmt.Errorf("%s is not the URL of an auth server such as http://auth.example.com:4180", quoted(s))
+	u, err := url.Parse(s)
+	if err != nil || u.User != nil || u.RawQuery != "" || u.ForceQuery || u.Fragment != "" ||
+		strings.Contains(s, "#") || u.Path != "" && u.Path != "/" || u.Opaque != "" {
+		return AuthServer{}, refused
+	}
+	server := AuthServer{Scheme: u.Scheme, Host: strings.ToLower(u.Hostname())}
+	switch server.Scheme {
+	case "http":
+		server.Port = 80
+	case "https":
+		server.Port = 443
+	default:
+		return AuthServer{}, refused
+	}
+	if _, err := ParseIPv4(server.Host); err != nil {
+		if server.Host, err = ParseDomain(server.Host); err != nil {
+			return AuthServer{}, refused
+		}
+	}
+	if port := u.Port(); port != "" {
+		if server.Port, err = strconv.Atoi(port); err != nil || CheckPort(server.Port) != nil {
+			return AuthServer{}, refused
+		}
+	} else if strings.HasSuffix(u.Host, ":") {
+		return AuthServer{}, refused
+	}
+	return server, nil
+}
+
+// MaxID is the largest user or group id: 4294967295 means "no change" to
+// chown(2).
+const MaxID = 1<<32 - 2
+
+// CheckUnixID checks a numeric user or group id.
+func CheckUnixID(id int64) error {
+	if id < 0 || id > MaxID {
+		return fmt.Errorf("%d is not a user or group id: 0 to %d", id, int64(MaxID))
+	}
+	return nil
+}
+
+// DirectoryMode returns the permission bits of a volume mode: 0755 for "rw",
+// 0555 for "ro". There are no others.
+func DirectoryMode(mode string) (uint32, error) {
+	switch mode {
+	case "rw":
+		return 0o755, nil
+	case "ro":
+		return 0o555, nil
+	}
+	return 0, fmt.Errorf(`%s is not a volume mode: "rw" or "ro"`, quoted(mode))
+}
+
+// CheckHostPath checks the path of a volume directory: absolute, clean, below
+// the root, at most 4095 bytes (PATH_MAX of limits.h without its NUL), no NUL.
+func CheckHostPath(p string) error {
+	switch {
+	case p == "":
+		return errors.New("the path is empty")
+	case !path.IsAbs(p):
+		return fmt.Errorf("%s is not an absolute path", quoted(p))
+	case strings.ContainsRune(p, 0):
+		return fmt.Errorf("%s contains a NUL byte", quoted(p))
+	case path.Clean(p) != p:
+		return fmt.Errorf("%s is not a clean path (no '..', '.', '//' or trailing '/')", quoted(p))
+	case p == "/":
+		return errors.New("the path is the root directory")
+	case len(p) > 4095:
+		return fmt.Errorf("%s is longer than 4095 bytes", quoted(p))
+	}
+	return nil
+}

@@ -1,0 +1,97 @@
+// Package render turns a snapshot and what the host can do into the files of
+// each managed service. It is a pure function: it reads nothing from the host
+// and writes nothing, so the manager can use it to preview what an agent
+// would do.
+package render
+
+import (
+	"io/fs"
+	"net/netip"
+
+	"opensource.internal/agent/checkin"
+)
+
+// Facts is what rendering needs to know of the host and of the agent's own
+// configuration.
+type Facts struct {
+	NGINX NGINXFacts
+	// IPv6 is false where the kernel cannot open an IPv6 socket.
+	IPv6 bool
+	// Certificates tells, by external domain, which certificate pairs are fit
+	// for use. A domain that is not in it falls back to the snakeoil pair.
+	Certificates map[string]CertificateFact
+	// Resolvers are the host's name servers, for names nginx resolves late.
+	Resolvers []netip.Addr
+	// ManagerUpstream is "127.0.0.1:PORT" if MANAGER_URL is a loopback
+	// address, else empty.
+	ManagerUpstream string
+	// ManagerHostname keeps a proxied server for the dashboard if not empty.
+	ManagerHostname string
+	// DocsRoot is the folder of the static documentation site, or empty.
+	DocsRoot string
+	Paths    Paths
+}
+
+// NGINXFacts is the installed nginx. A zero Version means none was found.
+type NGINXFacts struct {
+	Version Version
+	HTTP3   bool // built with --with-http_v3_module
+	Stream  bool // the stream module is built in or will be loaded
+}
+
+// Version is a dotted version number such as 1.26.3.
+type Version [3]int
+
+// CertificateFact is a usable certificate pair.
+type CertificateFact struct {
+	// Digest is the hexadecimal SHA-256 over both files' contents: a renewed
+	// pair is another configuration.
+	Digest string
+}
+
+// Paths are the places that rendered files name. Every field is absolute.
+type Paths struct {
+	NGINXConf     string // /etc/nginx/nginx.conf
+	NGINXPid      string // /run/nginx.pid
+	NGINXErrorLog string // /var/log/nginx/error.log
+	NGINXLog      string // /var/log/nginx/access.log
+	CertDir       string // /etc/ssl/certs
+	KeyDir        string // /etc/ssl/private
+	SnakeoilCert  string // /etc/ssl/certs/ssl-cert-snakeoil.pem
+	SnakeoilKey   string // /etc/ssl/private/ssl-cert-snakeoil.key
+	ErrorPages    string // /usr/share/opensource-agent/pages
+	ACMERoot      string // /var/lib/opensource-agent/acme
+	DNSMasqConf   string // /etc/dnsmasq.conf
+	DNSMasqDir    string // /var/lib/dnsmasq
+}
+
+// File is one rendered file. Every line of Content that belongs to a record
+// is named in Lines.
+type File struct {
+	Path    string
+	Content []byte
+	Mode    fs.FileMode // for a file that does not exist yet
+	// Lines maps line numbers (from 1) to the record that produced them.
+	Lines map[int]Record
+}
+
+// Record names the part of a snapshot that a rendered line came from.
+type Record struct {
+	Kind string // one of checkin.Kind…
+	ID   int64
+	Name string
+}
+
+// Result is what one managed service should look like.
+type Result struct {
+	// Files holds the files in commit order, the main file last. It is empty
+	// if there is nothing to manage, and Skipped then says why.
+	Files   []File
+	Skipped string
+	// LeftOut names the records whose values were refused. The rest of the
+	// service is rendered without them.
+	LeftOut []checkin.QuarantinedItem
+	// Revision identifies the rendered content including certificates:
+	// hexadecimal SHA-256. A live service that shows it runs this Result.
+	Revision string
+}

@@ -1,0 +1,3 @@
+module opensource.internal/templates
+
+go 1.26.0
