@@ -1,0 +1,66 @@
+package auth
+
+import (
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+)
+
+// Proxies are the networks whose forwarding headers are believed. None is the
+// default: everybody can send a header.
+type Proxies []netip.Prefix
+
+// Peer is the address at the other end of the connection.
+func Peer(r *http.Request) netip.Addr {
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		return netip.Addr{}
+	}
+	addr, _ := netip.ParseAddr(host)
+	return addr.Unmap().WithZone("")
+}
+
+// Client is the address of who is asking: the peer, or, as long as the hop is
+// a trusted proxy, the one it names in X-Forwarded-For. Read from the right,
+// since everything left of the first untrusted hop was sent by that hop.
+func (p Proxies) Client(r *http.Request) netip.Addr {
+	client := Peer(r)
+	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
+	for i := len(hops) - 1; i >= 0 && p.trusts(client); i-- {
+		hop, err := netip.ParseAddr(strings.TrimSpace(hops[i]))
+		if err != nil {
+			break
+		}
+		client = hop.Unmap().WithZone("")
+	}
+	return client
+}
+
+func (p Proxies) trusts(addr netip.Addr) bool {
+	for _, network := range p {
+		if network.Contains(addr) {
+			return true
+		}
+	}
+	return false
+}
+
+// forwarded reports whether any header says that the request came through a
+// proxy. The value does not matter: a proxy on this host makes every client
+// look like loopback.
+func forwarded(h http.Header) bool {
+	for name := range h {
+		if name == "Forwarded" || name == "Via" || name == "X-Real-Ip" ||
+			strings.HasPrefix(name, "X-Forwarded") || strings.HasPrefix(name, "X_forwarded") {
+			return true
+		}
+	}
+	return false
+}
+
+// fromThisHost reports whether a request was made on this host by a program
+// that talks to the manager directly.
+func fromThisHost(r *http.Request) bool {
+	return Peer(r).IsLoopback() && !forwarded(r.Header)
+}

@@ -1,0 +1,171 @@
+// Package config turns flags and environment into the manager's settings. All
+// mistakes are found at once, so that an administrator mends the file once.
+package config
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"net/url"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// Flags are the settings as text. A flag wins over the environment variable
+// of the same name in capitals with underscores (--public-url, PUBLIC_URL);
+// an empty value counts as not given.
+type Flags struct {
+	StateDirectory string `help:"Folder of everything the manager keeps (STATE_DIRECTORY, default ${state_directory})." placeholder:"DIR"`
+	Database       string `help:"SQLite database file (DATABASE, default manager.db in the state directory)." placeholder:"FILE"`
+	Listen         string `help:"Address to serve HTTP on; TLS is the proxy's (LISTEN, default ${listen})." placeholder:"ADDR:PORT"`
+	PublicURL      string `name:"public-url" help:"URL browsers use; its scheme decides about Secure cookies, its path is the prefix (PUBLIC_URL)." placeholder:"URL"`
+	TrustedProxies string `help:"Comma-separated networks whose X-Forwarded-For is believed (TRUSTED_PROXIES, default none)." placeholder:"CIDR"`
+	LoopbackSite   string `help:"Site whose agent may check in over loopback without a key until the site has one of its own; 0 or off for none (LOOPBACK_SITE, default ${loopback_site})." placeholder:"N"`
+	LogLevel       string `help:"debug, info, warn or error (LOG_LEVEL, default ${log_level})." placeholder:"LEVEL"`
+}
+
+// Defaults are the settings that hold when nothing is given.
+var Defaults = Flags{
+	StateDirectory: "/var/lib/opensource-manager",
+	Listen:         "127.0.0.1:3000",
+	LoopbackSite:   "1",
+	LogLevel:       "info",
+}
+
+// Config is a checked configuration.
+type Config struct {
+	StateDirectory string
+	Database       string
+	Listen         string
+	// PublicURL is nil when it is not set. Its path has no trailing slash.
+	PublicURL      *url.URL
+	TrustedProxies []netip.Prefix
+	// LoopbackSite is 0 when trust in loopback is switched off.
+	LoopbackSite int64
+	LogLevel     slog.Level
+}
+
+// Load reads every setting from flags, environment and defaults, in this order
+// of precedence. The error joins all mistakes, each naming its setting.
+func Load(flags Flags, env map[string]string) (Config, error) {
+	var c Config
+	var mistakes []error
+	read := func(name, flag, fallback string, parse func(string) error) {
+		value := first(flag, env[name], fallback)
+		if value == "" {
+			return
+		}
+		if err := parse(value); err != nil {
+			mistakes = append(mistakes, fmt.Errorf("%s: %w", name, err))
+		}
+	}
+	read("STATE_DIRECTORY", flags.StateDirectory, Defaults.StateDirectory, into(&c.StateDirectory, parsePath))
+	read("DATABASE", flags.Database, filepath.Join(c.StateDirectory, "manager.db"), into(&c.Database, parsePath))
+	read("LISTEN", flags.Listen, Defaults.Listen, into(&c.Listen, parseListen))
+	read("PUBLIC_URL", flags.PublicURL, Defaults.PublicURL, into(&c.PublicURL, parsePublicURL))
+	read("TRUSTED_PROXIES", flags.TrustedProxies, Defaults.TrustedProxies, into(&c.TrustedProxies, parseProxies))
+	read("LOOPBACK_SITE", flags.LoopbackSite, Defaults.LoopbackSite, into(&c.LoopbackSite, parseSite))
+	read("LOG_LEVEL", flags.LogLevel, Defaults.LogLevel, into(&c.LogLevel, parseLevel))
+	return c, errors.Join(mistakes...)
+}
+
+// Secure reports whether browsers reach the manager over TLS.
+func (c Config) Secure() bool { return c.PublicURL != nil && c.PublicURL.Scheme == "https" }
+
+// Prefix is the path under which browsers see the manager, "" or "/name".
+func (c Config) Prefix() string {
+	if c.PublicURL == nil {
+		return ""
+	}
+	return c.PublicURL.Path
+}
+
+func first(values ...string) string {
+	for _, v := range values {
+		if v != "" {
+			return v
+		}
+	}
+	return ""
+}
+
+// into stores what parse makes of a value, if it is right.
+func into[T any](target *T, parse func(string) (T, error)) func(string) error {
+	return func(value string) error {
+		parsed, err := parse(value)
+		if err == nil {
+			*target = parsed
+		}
+		return err
+	}
+}
+
+func parsePath(value string) (string, error) {
+	if !filepath.IsAbs(value) {
+		return "", fmt.Errorf("%q is not an absolute path", value)
+	}
+	return filepath.Clean(value), nil
+}
+
+func parseListen(value string) (string, error) {
+	host, port, err := net.SplitHostPort(value)
+	if err != nil {
+		return "", fmt.Errorf("%q is not an address and port such as 127.0.0.1:3000 or [::1]:3000", value)
+	}
+	if _, err := netip.ParseAddr(host); host != "" && err != nil {
+		return "", fmt.Errorf("%q is not an IP address (empty means all)", host)
+	}
+	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
+		return "", fmt.Errorf("%q is not a port from 1 to 65535", port)
+	}
+	return value, nil
+}
+
+func parsePublicURL(value string) (*url.URL, error) {
+	u, err := url.Parse(value)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil ||
+		u.RawQuery != "" || u.Fragment != "" || u.RawPath != "" {
+		return nil, fmt.Errorf("%q is not a URL such as https://manager.example.com or https://example.com/manager", value)
+	}
+	u.Host = strings.ToLower(u.Host)
+	u.Path = strings.TrimRight(u.Path, "/")
+	if strings.ContainsAny(u.Path, " ;\"'<>\\") || strings.Contains(u.Path, "//") || strings.Contains(u.Path, "..") {
+		return nil, fmt.Errorf("%q is not a plain path", u.Path)
+	}
+	return u, nil
+}
+
+func parseProxies(value string) ([]netip.Prefix, error) {
+	var proxies []netip.Prefix
+	for part := range strings.SplitSeq(value, ",") {
+		part = strings.TrimSpace(part)
+		prefix, err := netip.ParsePrefix(part)
+		if err != nil {
+			return nil, fmt.Errorf("%q is not a network such as 192.0.2.0/24 or 192.0.2.7/32", part)
+		}
+		proxies = append(proxies, prefix.Masked())
+	}
+	return proxies, nil
+}
+
+func parseSite(value string) (int64, error) {
+	if strings.EqualFold(value, "off") {
+		return 0, nil
+	}
+	site, err := strconv.ParseInt(value, 10, 64)
+	if err != nil || site < 0 {
+		return 0, fmt.Errorf("%q is not a site number, 0 or off", value)
+	}
+	return site, nil
+}
+
+func parseLevel(value string) (slog.Level, error) {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(value)); err != nil {
+		return 0, fmt.Errorf("%q is not debug, info, warn or error", value)
+	}
+	return level, nil
+}

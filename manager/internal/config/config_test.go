@@ -1,0 +1,97 @@
+package config
+
+import (
+	"log/slog"
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestDefaults(t *testing.T) {
+	c, err := Load(Flags{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Config{
+		StateDirectory: "/var/lib/opensource-manager",
+		Database:       "/var/lib/opensource-manager/manager.db",
+		Listen:         "127.0.0.1:3000",
+		LoopbackSite:   1,
+		LogLevel:       slog.LevelInfo,
+	}
+	if diff := cmp.Diff(want, c); diff != "" {
+		t.Error(diff)
+	}
+	if c.Secure() || c.Prefix() != "" {
+		t.Errorf("Secure() = %v, Prefix() = %q without PUBLIC_URL", c.Secure(), c.Prefix())
+	}
+}
+
+func TestPrecedence(t *testing.T) {
+	env := map[string]string{
+		"STATE_DIRECTORY": "/srv/state",
+		"LISTEN":          "127.0.0.1:4000",
+		"LOG_LEVEL":       "debug",
+		"LOOPBACK_SITE":   "OFF",
+		"TRUSTED_PROXIES": "192.0.2.7/24, 2001:db8::/32",
+		"PUBLIC_URL":      "https://Example.com/manager/",
+	}
+	c, err := Load(Flags{Listen: "[::1]:5000"}, env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Listen != "[::1]:5000" {
+		t.Errorf("Listen = %q: the flag must win over the environment", c.Listen)
+	}
+	if c.Database != "/srv/state/manager.db" {
+		t.Errorf("Database = %q: it must follow the state directory", c.Database)
+	}
+	if c.LogLevel != slog.LevelDebug || c.LoopbackSite != 0 {
+		t.Errorf("LogLevel = %v, LoopbackSite = %d", c.LogLevel, c.LoopbackSite)
+	}
+	proxies := []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("2001:db8::/32")}
+	if len(c.TrustedProxies) != 2 || c.TrustedProxies[0] != proxies[0] || c.TrustedProxies[1] != proxies[1] {
+		t.Errorf("TrustedProxies = %v", c.TrustedProxies)
+	}
+	if !c.Secure() || c.Prefix() != "/manager" || c.PublicURL.Host != "example.com" {
+		t.Errorf("PublicURL = %v, Secure() = %v, Prefix() = %q", c.PublicURL, c.Secure(), c.Prefix())
+	}
+}
+
+func TestEveryMistakeIsNamedAtOnce(t *testing.T) {
+	bad := map[string]string{
+		"STATE_DIRECTORY": "relative/state",
+		"DATABASE":        "manager.db",
+		"LISTEN":          "localhost:3000",
+		"PUBLIC_URL":      "example.com",
+		"TRUSTED_PROXIES": "192.0.2.0/24,nonsense",
+		"LOOPBACK_SITE":   "1abc",
+		"LOG_LEVEL":       "loud",
+	}
+	_, err := Load(Flags{}, bad)
+	if err == nil {
+		t.Fatal("no error")
+	}
+	for name := range bad {
+		if !strings.Contains(err.Error(), name+": ") {
+			t.Errorf("%s is not named in %q", name, err)
+		}
+	}
+}
+
+func TestRefusedValues(t *testing.T) {
+	for name, values := range map[string][]string{
+		"LISTEN":          {"3000", "127.0.0.1", "127.0.0.1:0", "127.0.0.1:65536", "127.0.0.1:http", "::1:3000:"},
+		"PUBLIC_URL":      {"ftp://example.com", "https://", "https://user:pw@example.com", "https://example.com/?a=b", "https://example.com/a#b", "https://example.com/a b", "https://example.com/../x", "https://example.com/a//b"},
+		"TRUSTED_PROXIES": {"192.0.2.1", "192.0.2.0/33", ",", "192.0.2.0/24,"},
+		"LOOPBACK_SITE":   {"-1", "one", "1.0", "99999999999999999999"},
+	} {
+		for _, value := range values {
+			if _, err := Load(Flags{}, map[string]string{name: value}); err == nil {
+				t.Errorf("%s=%q was accepted", name, value)
+			}
+		}
+	}
+}
