@@ -1,0 +1,78 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"opensource.internal/agent/checkin"
+)
+
+// Agent is one agent as its check-ins describe it.
+type Agent struct {
+	ID       int64
+	SiteID   int64
+	Hostname string
+	// PeerAddress is the address the latest check-in came from.
+	PeerAddress string
+	// Report is the latest check-in, without its volume results (these are
+	// kept with the volumes).
+	Report checkin.Request `gorm:"serializer:json"`
+	// ClockSkewMS is how far the agent's clock is ahead of the manager's, in
+	// milliseconds; nil if the agent's time was missing or absurd.
+	ClockSkewMS *int64 `gorm:"column:clock_skew_ms"`
+	FirstSeenAt time.Time
+	LastSeenAt  time.Time // by the manager's clock
+	ChangedAt   time.Time // when the report last said something new
+}
+
+// AgentFilter chooses agents. Zero fields choose all.
+type AgentFilter struct {
+	SiteID   int64
+	Hostname string
+}
+
+// Presence says how long ago an agent was last seen.
+type Presence string
+
+// The values of Presence.
+const (
+	Online  Presence = "online"  // up to OnlineFor
+	Late    Presence = "late"    // up to LateFor
+	Offline Presence = "offline" // longer
+)
+
+// How long after its last check-in an agent counts as online and as late.
+const (
+	OnlineFor = 90 * time.Second
+	LateFor   = 5 * time.Minute
+)
+
+// Presence tells how present the agent is at the moment now.
+func (a Agent) Presence(now time.Time) Presence {
+	switch age := a.Age(now); {
+	case age <= OnlineFor:
+		return Online
+	case age <= LateFor:
+		return Late
+	default:
+		return Offline
+	}
+}
+
+// Age is the time since the agent was last seen, never negative: the manager's
+// own clock may have been set back.
+func (a Agent) Age(now time.Time) time.Duration { return max(0, now.Sub(a.LastSeenAt)) }
+
+// ListAgents returns a page of agents, with the heartbeats that are still in
+// memory, and the number of all that match. Sort: id, hostname, siteId, lastSeenAt.
+func (s *Store) ListAgents(ctx context.Context, filter AgentFilter, opts ListOptions) ([]Agent, int64, error) {
+	panic("soon")
+}
+
+// GetAgent returns an agent, with the heartbeat that is still in memory, or
+// ErrNotFound.
+func (s *Store) GetAgent(ctx context.Context, id int64) (Agent, error) { panic("soon") }
+
+// DeleteAgent forgets an agent or returns ErrNotFound. One that still checks
+// in appears anew.
+func (s *Store) DeleteAgent(ctx context.Context, id int64) error { panic("soon") }

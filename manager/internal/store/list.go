@@ -1,0 +1,104 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"gorm.io/gorm"
+)
+
+// The sizes of a page of a list.
+const (
+	DefaultLimit = 50
+	MaxLimit     = 500
+)
+
+// ListOptions choose a page of a list.
+type ListOptions struct {
+	Limit  int // DefaultLimit if 0, at most MaxLimit; All for everything
+	Offset int
+	// Sort is the JSON name of a field, "-" before it for descending; by id
+	// if empty. What cannot be sorted by is an InvalidError of "sort".
+	Sort string
+}
+
+// All as ListOptions.Limit lists everything: for the manager itself, not for
+// its clients.
+const All = -1
+
+// list reads one page of T and the number of all that match.
+func list[T any](query *gorm.DB, opts ListOptions, sortable map[string]string) ([]T, int64, error) {
+	query, err := opts.apply(query, sortable)
+	if err != nil {
+		return nil, 0, err
+	}
+	query = query.Session(&gorm.Session{}) // used twice
+	var total int64
+	if err := query.Limit(-1).Offset(-1).Model(new(T)).Count(&total).Error; err != nil {
+		return nil, 0, fmt.Errorf("count records: %w", err)
+	}
+	rows := []T{}
+	if err := query.Find(&rows).Error; err != nil {
+		return nil, 0, fmt.Errorf("list records: %w", err)
+	}
+	return rows, total, nil
+}
+
+func (o ListOptions) apply(query *gorm.DB, sortable map[string]string) (*gorm.DB, error) {
+	switch {
+	case o.Limit == All:
+	case o.Limit < 0 || o.Limit > MaxLimit:
+		return nil, invalid("limit", "%d is not from 1 to %d", o.Limit, MaxLimit)
+	case o.Limit == 0:
+		query = query.Limit(DefaultLimit)
+	default:
+		query = query.Limit(o.Limit)
+	}
+	if o.Offset < 0 {
+		return nil, invalid("offset", "%d is negative", o.Offset)
+	}
+	if o.Offset > 0 {
+		query = query.Offset(o.Offset)
+	}
+	field, descending := strings.CutPrefix(o.Sort, "-")
+	if field != "" && field != "id" {
+		column, ok := sortable[field]
+		if !ok {
+			names := append([]string{"id"}, sortedKeys(sortable)...)
+			return nil, invalid("sort", "cannot sort by %q: one of %s", field, strings.Join(names, ", "))
+		}
+		query = query.Order(column + direction(descending))
+	}
+	return query.Order("id" + direction(descending)), nil
+}
+
+func direction(descending bool) string {
+	if descending {
+		return " DESC"
+	}
+	return ""
+}
+
+func sortedKeys(m map[string]string) []string {
+	keys := make([]string, 0, len(m))
+	for key := range m {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// get reads the T of an id.
+func get[T any](tx *gorm.DB, id int64) (T, error) {
+	var row T
+	err := tx.Take(&row, "id = ?", id).Error
+	if errors.Is(err, gorm.ErrRecordNotFound) {
+		return row, ErrNotFound
+	}
+	if err != nil {
+		return row, fmt.Errorf("read record %d: %w", id, err)
+	}
+	return row, nil
+}
