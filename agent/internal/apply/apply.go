@@ -10,11 +10,24 @@ package apply
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"time"
 
 	"opensource.internal/agent/checkin"
 	"opensource.internal/agent/render"
+)
+
+// Overrun is the longest time that a rollback takes after the deadline of the
+// context given to Apply.
+const Overrun = 10 * time.Second
+
+const (
+	// reserve is what reloading and committing take besides the proof.
+	reserve = time.Second
+	// unhurried bounds an activation where the context has no deadline.
+	unhurried = 15 * time.Second
 )
 
 // Service is what the engine has to know of one managed service. All functions
@@ -28,9 +41,10 @@ type Service struct {
 	// Ready returns an error if the service could not be made to load a new
 	// configuration, for instance because there is no system bus.
 	Ready func(context.Context) error
-	// Test asks the service's own validator about a main file, which lies
-	// beside the live one. The error holds the validator's words.
-	Test func(ctx context.Context, main string) error
+	// Test asks the service's own validator about the content of the main
+	// file live, which lies at candidate, in the same folder; the two are the
+	// same for the live file itself. The error holds the validator's words.
+	Test func(ctx context.Context, candidate, live string) error
 	// Loaded reports whether the running process has loaded exactly result,
 	// whose files are known to be the live ones.
 	Loaded func(ctx context.Context, result render.Result) bool
@@ -43,8 +57,10 @@ type Service struct {
 
 // Activation is what a service has to load.
 type Activation struct {
-	// Main is true if the main file is, or may be, another than the one that
-	// the running process has loaded.
+	// Files are the live files, the main file last.
+	Files []string
+	// Main is true if the main file may be another than the one that the
+	// running process has loaded.
 	Main bool
 	// Revision is what the process has to show; empty after a rollback, when
 	// it is enough that the process runs.
@@ -53,12 +69,15 @@ type Activation struct {
 	Window time.Duration
 }
 
-// Engine applies services. Its zero value logs nowhere and does not reload.
+// Engine applies services.
 type Engine struct {
 	// Reload is false where only files are to be written (--root): nothing is
 	// activated or proven then.
 	Reload bool
 	Log    *slog.Logger
+
+	// reached is told the name of each step that was completed, in tests.
+	reached func(step string)
 }
 
 // Report is what became of one apply.
@@ -79,12 +98,194 @@ type Report struct {
 
 // Apply puts the result into force. last holds the digests of the latest
 // report that had some; nil is fine. Nothing is begun that cannot be proven
-// before the context's deadline, and once live files are written the context
-// is not heeded any more: the work is finished or undone, in a bounded time
-// that may exceed the deadline by at most Overrun.
+// before the context's deadline. Once live files are written, a cancelled
+// context is not heeded any more: the work is finished or undone, by the
+// deadline plus Overrun.
+//
+// A failure is not remembered: the next call tries again.
 func (e *Engine) Apply(ctx context.Context, service Service, result render.Result, last map[string]string) Report {
-	return Report{Outcome: checkin.OutcomeSkipped, Message: result.Skipped}
+	if len(result.Files) == 0 {
+		return Report{Outcome: checkin.OutcomeSkipped, Message: result.Skipped}
+	}
+	run := &run{engine: e, service: service, result: result, log: e.Log.With("service", service.Name)}
+	var err error
+	if run.files, err = compare(result.Files); err != nil {
+		return run.rejected(err)
+	}
+	run.report.Drifted = run.files.drifted(last)
+	if run.upToDate(ctx) {
+		return run.succeeded(checkin.OutcomeUnchanged)
+	}
+	if err := run.prepare(ctx, last); err != nil {
+		return run.rejected(errors.Join(err, run.files.discard()))
+	}
+	if err := run.commit(); err != nil {
+		return run.rollBack(ctx, err, run.files.interrupted)
+	}
+	if err := run.activate(ctx); err != nil {
+		return run.rollBack(ctx, err, true)
+	}
+	return run.succeeded(checkin.OutcomeApplied)
 }
 
-// Overrun is the longest time that a rollback may take after the deadline.
-const Overrun = 10 * time.Second
+// run is one call of Apply.
+type run struct {
+	engine  *Engine
+	service Service
+	result  render.Result
+	log     *slog.Logger
+	files   *files
+	window  time.Duration
+	report  Report
+}
+
+// upToDate reports whether nothing is to be done: the live files are what is
+// wanted, no earlier run was cut short, and the process has loaded them.
+func (r *run) upToDate(ctx context.Context) bool {
+	if r.files.differ() || r.files.interrupted {
+		return false
+	}
+	return !r.engine.Reload || r.service.Loaded(ctx, r.result)
+}
+
+// prepare does all that can be done without touching a live file: it makes
+// sure that the service can be reloaded, stages what differs, tests it, and
+// sees whether the time is enough for the rest.
+func (r *run) prepare(ctx context.Context, last map[string]string) error {
+	if err := r.service.Installed(); err != nil {
+		return err
+	}
+	if r.engine.Reload {
+		if err := r.service.Ready(ctx); err != nil {
+			return fmt.Errorf("not applied, since %s could not be reloaded: %w", r.service.Name, err)
+		}
+	}
+	if err := r.files.stage(); err != nil {
+		return err
+	}
+	r.reached("staged")
+	main := r.files.main()
+	start := time.Now()
+	if err := r.service.Test(ctx, main.candidate(), main.Path); err != nil {
+		return err
+	}
+	r.window = r.service.Window(time.Since(start))
+	r.reached("tested")
+	if err := r.enoughTime(ctx); err != nil {
+		return err
+	}
+	return main.preserve(last)
+}
+
+// enoughTime returns an error if what follows could not be finished before the
+// deadline, or is not wanted any more.
+func (r *run) enoughTime(ctx context.Context) error {
+	if err := context.Cause(ctx); err != nil {
+		return fmt.Errorf("stopped before any live file was written: %w", err)
+	}
+	deadline, limited := ctx.Deadline()
+	if left := time.Until(deadline); limited && r.engine.Reload && left < r.window+reserve {
+		return fmt.Errorf("not applied yet: proving it may take %s, and the pass ends in %s",
+			(r.window + reserve).Round(time.Millisecond), left.Round(time.Millisecond))
+	}
+	return nil
+}
+
+// commit makes all staged files live, or as many as it can until an error.
+func (r *run) commit() error {
+	for _, file := range r.files.all {
+		if !file.differs {
+			continue
+		}
+		if err := file.staged.CommitKeeping(); err != nil {
+			return errors.Join(err, r.files.discard())
+		}
+		r.report.Changed = append(r.report.Changed, file.Path)
+		r.log.Info("file written", "path", file.Path)
+		r.reached("committed " + file.Path)
+	}
+	return nil
+}
+
+// activate has the process load the live files and prove it. It goes on when
+// ctx is cancelled, but keeps its deadline.
+func (r *run) activate(ctx context.Context) error {
+	if !r.engine.Reload {
+		return nil
+	}
+	deadline, limited := ctx.Deadline()
+	if !limited {
+		deadline = time.Now().Add(r.window + unhurried)
+	}
+	ctx, cancel := context.WithDeadline(context.WithoutCancel(ctx), deadline)
+	defer cancel()
+	err := r.service.Activate(ctx, Activation{
+		Files:    r.files.paths(),
+		Main:     r.files.main().replaced(),
+		Revision: r.result.Revision,
+		Window:   r.window,
+	})
+	if err == nil {
+		r.reached("activated")
+	}
+	return err
+}
+
+// rollBack restores what is kept of all files and, if the process may have
+// loaded the new ones, has it load them again. Both errors are reported.
+func (r *run) rollBack(ctx context.Context, cause error, mayBeLoaded bool) Report {
+	main := r.files.main().replaced()
+	untouched := len(r.report.Changed) == 0 && !r.files.interrupted
+	if untouched && mayBeLoaded {
+		return r.failed(checkin.OutcomeStuck, fmt.Errorf("%w\nthe live files are the wanted ones: there is nothing to go back to", cause))
+	}
+	r.reached("rolling back")
+	undo := r.files.restore()
+	if r.engine.Reload && mayBeLoaded {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), Overrun)
+		defer cancel()
+		undo = errors.Join(undo, r.service.Activate(ctx, Activation{
+			Files:  r.files.paths(),
+			Main:   main,
+			Window: Overrun / 2,
+		}))
+	}
+	if undo == nil && untouched {
+		return r.rejected(cause)
+	}
+	if undo != nil {
+		return r.failed(checkin.OutcomeStuck, fmt.Errorf("%w\ngoing back to the previous configuration: %w", cause, undo))
+	}
+	return r.failed(checkin.OutcomeRolledBack, cause)
+}
+
+func (r *run) rejected(cause error) Report {
+	return r.failed(checkin.OutcomeRejected, cause)
+}
+
+func (r *run) failed(outcome checkin.Outcome, cause error) Report {
+	r.log.Error("configuration not applied", "outcome", outcome, "message", cause)
+	r.report.Outcome, r.report.Message = outcome, cause.Error()
+	return r.report
+}
+
+// succeeded settles the apply: what is live is proven, so the versions before
+// it are not needed any more.
+func (r *run) succeeded(outcome checkin.Outcome) Report {
+	if err := r.files.forget(); err != nil {
+		r.log.Warn("previous version left behind", "error", err)
+	}
+	r.reached("settled")
+	r.report.Outcome = outcome
+	r.report.Digests = r.files.digests()
+	if outcome == checkin.OutcomeApplied {
+		r.log.Info("configuration applied", "files", r.report.Changed)
+	}
+	return r.report
+}
+
+func (r *run) reached(step string) {
+	if r.engine.reached != nil {
+		r.engine.reached(step)
+	}
+}

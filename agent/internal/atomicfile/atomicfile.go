@@ -78,6 +78,10 @@ func (s *Staged) CommitKeeping() error {
 	if err := keep(s.target); err != nil {
 		return errors.Join(explain("keep the previous", s.path, err), s.Discard())
 	}
+	// A process that started before now cannot have read this content.
+	if err := touch(s.temp); err != nil {
+		return errors.Join(explain("replace", s.path, err), s.Discard())
+	}
 	return s.Commit()
 }
 

@@ -55,7 +55,7 @@ func keptVersion(target string) (string, error) {
 	return "", nil
 }
 
-// Pending reports whether a previous version of the file at path is kept: its
+// Pending reports whether another version of the file at path is kept: its
 // replacement was committed, and neither confirmed by Forget nor undone.
 func Pending(path string) (bool, error) {
 	target, err := resolve(path)
@@ -66,7 +66,21 @@ func Pending(path string) (bool, error) {
 		return false, explain("look for the previous", path, err)
 	}
 	kept, err := keptVersion(target)
-	return kept != "", explain("look for the previous", path, err)
+	if err != nil || kept == "" {
+		return false, explain("look for the previous", path, err)
+	}
+	return !isLive(target, kept), nil
+}
+
+// isLive reports whether what is kept is also what is live: whoever kept it
+// did not get as far as the commit.
+func isLive(target, kept string) bool {
+	live, err := os.Lstat(target)
+	if err != nil {
+		return errors.Is(err, fs.ErrNotExist) && kept == beside(target, absentSuffix)
+	}
+	version, err := os.Lstat(kept)
+	return err == nil && os.SameFile(live, version)
 }
 
 // Forget removes the version that is kept of the file at path, if any: its
@@ -96,6 +110,8 @@ func Restore(path string) error {
 	switch {
 	case err != nil || kept == "":
 		return explain("restore", path, err)
+	case isLive(target, kept):
+		err = os.Remove(kept) // renaming a file over itself would do nothing, rename(2)
 	case kept == beside(target, absentSuffix):
 		err = removeNoted(target, kept)
 	default:

@@ -1,14 +1,18 @@
 // Package systemd asks systemd about units and has it reload or restart them,
 // over D-Bus. Every wait is bounded. An error says what was asked of which
-// unit; ErrNoBus and ErrTimeout tell what it was not a matter of the unit.
+// unit; ErrNoBus and ErrTimeout tell that it is no matter of the unit.
 //
-// The interface is org.freedesktop.systemd1(5).
+// The interface is that of org.freedesktop.systemd1(5).
 package systemd
 
 import (
 	"context"
 	"errors"
+	"fmt"
+	"syscall"
 	"time"
+
+	"github.com/coreos/go-systemd/v22/dbus"
 )
 
 // Errors that concern systemd itself rather than a unit.
@@ -17,20 +21,102 @@ var (
 	ErrTimeout = errors.New("systemd did not answer in time")
 )
 
-// Manager talks to systemd over one connection, made when it is first needed.
-// It is not safe for concurrent use.
-type Manager struct{}
+// Bounds of the waits, besides those of the caller's context.
+const (
+	connectTimeout = 3 * time.Second
+	callTimeout    = 3 * time.Second
+	jobTimeout     = 25 * time.Second
+)
 
-// New returns a manager that is not connected yet.
-func New() *Manager { return &Manager{} }
+// Manager talks to systemd over one connection, made when it is first needed.
+// A bus that could not be reached, or fell silent, is not tried again. It is
+// not safe for concurrent use.
+type Manager struct {
+	dial  func(context.Context) (*dbus.Conn, error)
+	conn  *dbus.Conn
+	close context.CancelFunc
+	fault error // why there is no connection any more
+}
+
+// New returns a manager that is not connected yet. It will use the system bus
+// or, for root where there is none, systemd's private socket.
+func New() *Manager { return &Manager{dial: dbus.NewWithContext} }
 
 // Close closes the connection, if there is one.
-func (m *Manager) Close() {}
+func (m *Manager) Close() {
+	if m.conn != nil {
+		m.conn.Close()
+		m.close()
+	}
+	m.conn, m.fault = nil, fmt.Errorf("%w: closed", ErrNoBus)
+}
+
+// connected makes the connection unless there is one.
+func (m *Manager) connected(ctx context.Context) error {
+	if m.conn != nil || m.fault != nil {
+		return m.fault
+	}
+	// The library ties the connection to the context it was made with.
+	lifetime, end := context.WithCancel(context.WithoutCancel(ctx))
+	type dialled struct {
+		conn *dbus.Conn
+		err  error
+	}
+	done := make(chan dialled, 1)
+	go func() {
+		conn, err := m.dial(lifetime)
+		done <- dialled{conn, err}
+	}()
+	timeout, cancel := context.WithTimeout(ctx, connectTimeout)
+	defer cancel()
+	select {
+	case got := <-done:
+		if got.err != nil {
+			end()
+			m.fault = fmt.Errorf("%w: %w", ErrNoBus, got.err)
+			return m.fault
+		}
+		m.conn, m.close = got.conn, end
+		return nil
+	case <-timeout.Done():
+		end()
+		err := fmt.Errorf("connect: %w", ErrTimeout)
+		if ctx.Err() == nil {
+			m.fault = err
+		}
+		return err
+	}
+}
+
+// call makes one call with the connection, and gives it callTimeout at most.
+func (m *Manager) call(ctx context.Context, do func(context.Context) error) error {
+	if err := m.connected(ctx); err != nil {
+		return err
+	}
+	bounded, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	err := do(bounded)
+	if bounded.Err() == nil {
+		return err
+	}
+	if ctx.Err() == nil {
+		m.Close()
+		m.fault = ErrTimeout
+	}
+	return ErrTimeout
+}
 
 // ActiveState returns the unit's ActiveState: "active", "inactive", "failed",
 // "activating"… A unit that does not exist is "inactive".
 func (m *Manager) ActiveState(ctx context.Context, unit string) (string, error) {
-	return "", ErrNoBus
+	state, err := property[string](ctx, m, unit, "Unit", "ActiveState")
+	return state, wrap("ask for the state of", unit, err)
+}
+
+// LoadState returns the unit's LoadState: "loaded", "not-found", "masked"…
+func (m *Manager) LoadState(ctx context.Context, unit string) (string, error) {
+	state, err := property[string](ctx, m, unit, "Unit", "LoadState")
+	return state, wrap("ask for the load state of", unit, err)
 }
 
 // Process is the main process of a unit.
@@ -41,16 +127,50 @@ type Process struct {
 
 // MainProcess returns the unit's main process.
 func (m *Manager) MainProcess(ctx context.Context, unit string) (Process, error) {
-	return Process{}, ErrNoBus
+	pid, err := property[uint32](ctx, m, unit, "Service", "MainPID")
+	if err != nil || pid == 0 {
+		return Process{}, wrap("ask for the main process of", unit, err)
+	}
+	micros, err := property[uint64](ctx, m, unit, "Service", "ExecMainStartTimestamp")
+	if err != nil {
+		return Process{}, wrap("ask for the start time of", unit, err)
+	}
+	return Process{PID: int(pid), Started: time.UnixMicro(int64(micros))}, nil
 }
 
-// ReloadOrRestart reloads the unit, or restarts it if it cannot be reloaded,
-// or starts it if it does not run, and waits for the job's result.
-func (m *Manager) ReloadOrRestart(ctx context.Context, unit string) error { return ErrNoBus }
-
-// Restart restarts or starts the unit and waits for the job's result. A start
-// limit that was reached before does not count.
-func (m *Manager) Restart(ctx context.Context, unit string) error { return ErrNoBus }
-
 // HUP sends SIGHUP to the unit's main process.
-func (m *Manager) HUP(ctx context.Context, unit string) error { return ErrNoBus }
+func (m *Manager) HUP(ctx context.Context, unit string) error {
+	err := m.call(ctx, func(ctx context.Context) error {
+		return m.conn.KillUnitWithTarget(ctx, unit, dbus.Main, int32(syscall.SIGHUP))
+	})
+	return wrap("send SIGHUP to", unit, err)
+}
+
+// property reads one property of a unit, from its interface of that name.
+func property[T any](ctx context.Context, m *Manager, unit, iface, name string) (T, error) {
+	var value T
+	var found *dbus.Property
+	err := m.call(ctx, func(ctx context.Context) (err error) {
+		if iface == "Unit" {
+			found, err = m.conn.GetUnitPropertyContext(ctx, unit, name)
+		} else {
+			found, err = m.conn.GetUnitTypePropertyContext(ctx, unit, iface, name)
+		}
+		return err
+	})
+	if err != nil {
+		return value, err
+	}
+	value, ok := found.Value.Value().(T)
+	if !ok {
+		return value, fmt.Errorf("property %s is not of the documented type but %s", name, found.Value.Signature())
+	}
+	return value, nil
+}
+
+func wrap(act, unit string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s %s: %w", act, unit, err)
+}

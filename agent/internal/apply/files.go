@@ -1,0 +1,189 @@
+package apply
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"opensource.internal/agent/internal/atomicfile"
+	"opensource.internal/agent/render"
+)
+
+// OriginalSuffix is appended to the name of a service's main file for the
+// content it had before the agent first replaced it.
+const OriginalSuffix = ".before-opensource"
+
+// files is the set of files of one service, in the order of commits.
+type files struct {
+	all []*file
+	// interrupted is true if an earlier run committed files and was cut short
+	// before they were proven or restored.
+	interrupted bool
+}
+
+// file is one of them: what is wanted, and what there is.
+type file struct {
+	render.File
+	digest  string // of the wanted content
+	live    string // digest of the live content; empty if there is none
+	differs bool
+	pending bool // an earlier run left the version before it
+	staged  *atomicfile.Staged
+}
+
+// compare looks at the live files, after clearing away what a killed run may
+// have staged beside them.
+func compare(wanted []render.File) (*files, error) {
+	if err := sweep(wanted); err != nil {
+		return nil, err
+	}
+	set := &files{}
+	for _, want := range wanted {
+		file := &file{File: want, digest: digest(want.Content)}
+		content, err := os.ReadFile(want.Path)
+		switch {
+		case err == nil:
+			file.live, file.differs = digest(content), !bytes.Equal(content, want.Content)
+		case errors.Is(err, fs.ErrNotExist):
+			file.differs = true
+		default:
+			return nil, fmt.Errorf("read live file: %w", err)
+		}
+		if file.pending, err = atomicfile.Pending(want.Path); err != nil {
+			return nil, err
+		}
+		set.interrupted = set.interrupted || file.pending
+		set.all = append(set.all, file)
+	}
+	return set, nil
+}
+
+func sweep(wanted []render.File) error {
+	var swept []string
+	for _, file := range wanted {
+		dir := filepath.Dir(file.Path)
+		if slices.Contains(swept, dir) {
+			continue
+		}
+		swept = append(swept, dir)
+		if _, err := atomicfile.Sweep(dir); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func digest(content []byte) string {
+	sum := sha256.Sum256(content)
+	return hex.EncodeToString(sum[:])
+}
+
+// main returns the service's main file, the one its validator reads.
+func (f *files) main() *file { return f.all[len(f.all)-1] }
+
+func (f *files) differ() bool {
+	return slices.ContainsFunc(f.all, func(file *file) bool { return file.differs })
+}
+
+func (f *files) paths() []string {
+	paths := make([]string, len(f.all))
+	for i, file := range f.all {
+		paths[i] = file.Path
+	}
+	return paths
+}
+
+func (f *files) digests() map[string]string {
+	digests := make(map[string]string, len(f.all))
+	for _, file := range f.all {
+		digests[file.Path] = file.digest
+	}
+	return digests
+}
+
+// drifted names the files that are not what was applied last, although that is
+// what is wanted still. What a run cut short has written is no drift.
+func (f *files) drifted(last map[string]string) []string {
+	var paths []string
+	for _, file := range f.all {
+		if file.differs && !file.pending && last[file.Path] == file.digest {
+			paths = append(paths, file.Path)
+		}
+	}
+	return paths
+}
+
+// stage writes every wanted content that is not live yet beside its
+// destination. A folder that is missing is made.
+func (f *files) stage() error {
+	for _, file := range f.all {
+		if !file.differs {
+			continue
+		}
+		if err := os.MkdirAll(filepath.Dir(file.Path), 0o755); err != nil {
+			return fmt.Errorf("make folder: %w", err)
+		}
+		var err error
+		if file.staged, err = atomicfile.Stage(file.Path, file.Content, file.Mode); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// discard removes what is staged and not committed.
+func (f *files) discard() error {
+	var faults []error
+	for _, file := range f.all {
+		if file.staged != nil {
+			faults = append(faults, file.staged.Discard())
+		}
+	}
+	return errors.Join(faults...)
+}
+
+// restore brings back the previous version of all files, in the opposite order
+// of commits. One that cannot be restored does not stop the others.
+func (f *files) restore() error {
+	var faults []error
+	for _, file := range slices.Backward(f.all) {
+		faults = append(faults, atomicfile.Restore(file.Path))
+	}
+	return errors.Join(faults...)
+}
+
+// forget drops the previous versions, the main file's last: as long as one is
+// left, the next run knows that the main file may not be loaded.
+func (f *files) forget() error {
+	var faults []error
+	for _, file := range f.all {
+		faults = append(faults, atomicfile.Forget(file.Path))
+	}
+	return errors.Join(faults...)
+}
+
+// candidate is the path of the content that is to be tested.
+func (f *file) candidate() string {
+	if f.staged == nil {
+		return f.Path
+	}
+	return f.staged.Path()
+}
+
+// replaced reports whether the live file may be another than the one before
+// this run, or before an earlier one that was cut short.
+func (f *file) replaced() bool { return f.differs || f.pending }
+
+// preserve keeps, once, what was there before the agent came.
+func (f *file) preserve(last map[string]string) error {
+	if !f.differs || last[f.Path] != "" {
+		return nil
+	}
+	return atomicfile.Preserve(f.Path, OriginalSuffix)
+}
