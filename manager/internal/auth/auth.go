@@ -1,0 +1,206 @@
+package auth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"strings"
+	"time"
+
+	"github.com/alexedwards/scs/v2"
+
+	"opensource.internal/manager/internal/store"
+)
+
+// flushInterval is how long a key's use may stay unstored.
+const flushInterval = time.Minute
+
+// Options are what New needs.
+type Options struct {
+	Store *store.Store
+	Log   *slog.Logger
+	// TrustedProxies are believed when they say who is asking.
+	TrustedProxies []netip.Prefix
+	// LoopbackSite may check in over loopback without a key; 0 is none.
+	LoopbackSite int64
+	// Secure marks cookies for TLS only; Prefix is the path of PUBLIC_URL.
+	Secure bool
+	Prefix string
+	// Now is time.Now if nil.
+	Now func() time.Time
+}
+
+// Auth knows who may do what. It is safe for concurrent use.
+type Auth struct {
+	store        *store.Store
+	log          *slog.Logger
+	proxies      Proxies
+	loopbackSite int64
+	keys         *keyring
+	sessions     *scs.SessionManager
+	passwords    passwords
+	limiter      *limiter
+}
+
+// New returns an Auth that works on a store.
+func New(o Options) *Auth {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return &Auth{
+		store:        o.Store,
+		log:          o.Log,
+		proxies:      o.TrustedProxies,
+		loopbackSite: o.LoopbackSite,
+		keys:         &keyring{store: o.Store, now: o.Now},
+		sessions:     newSessions(o.Store, o.Secure, o.Prefix),
+		passwords:    newPasswords(),
+		limiter:      newLimiter(o.Now),
+	}
+}
+
+// Run stores the use of keys and drops expired sessions now and then, and once
+// more when the context ends.
+func (a *Auth) Run(ctx context.Context) {
+	ticker := time.NewTicker(flushInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+			a.tidy(ctx)
+		case <-ctx.Done():
+			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+			defer cancel()
+			a.tidy(last)
+			return
+		}
+	}
+}
+
+func (a *Auth) tidy(ctx context.Context) {
+	err := errors.Join(a.keys.flush(ctx), a.store.DeleteExpiredSessions(ctx, time.Now().UTC()))
+	if err != nil && ctx.Err() == nil {
+		a.log.Warn("tidy keys and sessions", "err", err)
+	}
+}
+
+// Client is the address of who is asking, for logs and limits.
+func (a *Auth) Client(r *http.Request) netip.Addr { return a.proxies.Client(r) }
+
+// Sessions wraps what people use with a browser: it reads the session cookie
+// and sets it when the session has changed.
+func (a *Auth) Sessions(next http.Handler) http.Handler { return a.sessions.LoadAndSave(next) }
+
+// HasSessionCookie reports whether a session is worth loading.
+func (a *Auth) HasSessionCookie(r *http.Request) bool {
+	_, err := r.Cookie(a.sessions.Cookie.Name)
+	return err == nil
+}
+
+// OnSessionError sets the answer to a session that cannot be loaded or stored.
+func (a *Auth) OnSessionError(answer func(http.ResponseWriter, *http.Request, error)) {
+	a.sessions.ErrorFunc = answer
+}
+
+// Authenticate says who sent a request: the holder of a key or the person of a
+// session. A bad key is refused even beside a good session.
+func (a *Auth) Authenticate(r *http.Request) (Principal, error) {
+	if key, sent := keyIn(r.Header); sent {
+		return a.keys.check(r.Context(), key)
+	}
+	if a.HasSessionCookie(r) {
+		return a.Person(r.Context())
+	}
+	return Principal{}, ErrUnauthorized
+}
+
+// Person is who is signed in. The context must come through Sessions.
+func (a *Auth) Person(ctx context.Context) (Principal, error) {
+	id := a.sessions.GetInt64(ctx, sessionUser)
+	if id == 0 {
+		return Principal{}, ErrUnauthorized
+	}
+	user, err := a.store.GetUser(ctx, id)
+	if errors.Is(err, store.ErrNotFound) {
+		return Principal{}, ErrUnauthorized
+	}
+	if err != nil {
+		return Principal{}, fmt.Errorf("read signed-in user: %w", err)
+	}
+	return Principal{Role: Role(user.Role), UserID: user.ID, Name: user.Name}, nil
+}
+
+// AuthorizeCheckIn decides whether a request may check in for a site: with an
+// agent key of that site, with an admin key for any, or, on a fresh manager,
+// without credentials from this host.
+func (a *Auth) AuthorizeCheckIn(r *http.Request, siteID int64) error {
+	key, sent := keyIn(r.Header)
+	if !sent {
+		return a.trustLoopback(r, siteID)
+	}
+	who, err := a.keys.check(r.Context(), key)
+	switch {
+	case err != nil:
+		return err
+	case who.Role == RoleAdmin, who.Role == RoleAgent && who.SiteID == siteID:
+		return nil
+	}
+	return ErrForbidden
+}
+
+// trustLoopback lets the manager's own agent in until its site has a key.
+func (a *Auth) trustLoopback(r *http.Request, siteID int64) error {
+	if a.loopbackSite == 0 || siteID != a.loopbackSite || !fromThisHost(r) {
+		return ErrUnauthorized
+	}
+	set, err := a.keys.load(r.Context())
+	if err != nil {
+		return err
+	}
+	if set.enrolled[siteID] {
+		return ErrUnauthorized
+	}
+	return nil
+}
+
+// SignIn checks a password and starts a session with a new id: one that was
+// planted before is worth nothing afterwards.
+func (a *Auth) SignIn(r *http.Request, name, password string) (Principal, error) {
+	client := a.Client(r)
+	if wait, ok := a.limiter.allow(client); !ok {
+		return Principal{}, &TooManyError{Wait: wait}
+	}
+	ctx := r.Context()
+	user, err := a.store.UserByName(ctx, FoldName(name))
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return Principal{}, fmt.Errorf("sign in: %w", err)
+	}
+	right, err := a.passwords.check(ctx, password, user.PasswordHash)
+	if err != nil {
+		return Principal{}, fmt.Errorf("sign in: %w", err)
+	}
+	if !right {
+		a.log.Warn("sign-in refused", "client", client)
+		return Principal{}, ErrUnauthorized
+	}
+	if err := a.sessions.RenewToken(ctx); err != nil {
+		return Principal{}, fmt.Errorf("sign in: renew session: %w", err)
+	}
+	a.sessions.Put(ctx, sessionUser, user.ID)
+	a.log.Info("signed in", "user", user.Name, "client", client)
+	return Principal{Role: Role(user.Role), UserID: user.ID, Name: user.Name}, nil
+}
+
+// SignOut ends the session on the server.
+func (a *Auth) SignOut(ctx context.Context) error {
+	if err := a.sessions.Destroy(ctx); err != nil {
+		return fmt.Errorf("sign out: %w", err)
+	}
+	return nil
+}
+
+// FoldName is the form in which user names are stored and looked up.
+func FoldName(name string) string { return strings.ToLower(strings.TrimSpace(name)) }
