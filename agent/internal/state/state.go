@@ -7,9 +7,7 @@
 package state
 
 import (
-	"context"
 	"encoding/json"
-	"fmt"
 	"time"
 
 	"opensource.internal/agent/checkin"
@@ -28,8 +26,9 @@ type State struct {
 	Running *checkin.Running `json:"running,omitempty"`
 	// Host is what was learnt of the host's files.
 	Host host.Cache `json:"host,omitzero"`
-	// RealSite is true once a snapshot with a site was applied or accepted:
-	// an agent with a site does not obey `site: null`.
+	// RealSite is true once a snapshot with a site was accepted: from then on
+	// `site: null` is not obeyed any more. Load sets it from snapshot.json too,
+	// so that it does not get lost with state.json.
 	RealSite bool `json:"realSite,omitempty"`
 }
 
@@ -60,48 +59,3 @@ type Accepted struct {
 	Data     json.RawMessage  // the exact JSON; nil if there is no snapshot
 	Snapshot checkin.Snapshot // Data, parsed
 }
-
-// Dir is the state directory.
-type Dir struct{ path string }
-
-// Open makes the directory (mode 0700) if it is missing.
-func Open(dir string) (*Dir, error) { return &Dir{path: dir}, nil }
-
-// Path returns the directory.
-func (d *Dir) Path() string { return d.path }
-
-// The kinds of holder that Lock is given.
-const (
-	ByTimer = "by the timer"
-	ByHand  = "by hand"
-)
-
-// Holder is the process that holds the lock.
-type Holder struct {
-	PID   int       `json:"pid"`
-	What  string    `json:"what"` // ByTimer or ByHand
-	Since time.Time `json:"since"`
-}
-
-// LockedError says that another process holds the lock.
-type LockedError struct{ Holder Holder }
-
-func (e *LockedError) Error() string { return fmt.Sprintf("another pass is running: %+v", e.Holder) }
-
-// Lock takes the lock of the state directory for this process, started what
-// (ByTimer or ByHand), and waits at most that long for another process to
-// release it. The error is a *LockedError if it did not.
-func (d *Dir) Lock(ctx context.Context, what string, wait time.Duration) (unlock func(), err error) {
-	return func() {}, nil
-}
-
-// Load reads both files. The errors are warnings: one per damaged file, whose
-// content is taken as missing.
-func (d *Dir) Load() (State, Accepted, []error) { return State{}, Accepted{}, nil }
-
-// SaveState writes state.json if it differs from what was loaded or saved last.
-func (d *Dir) SaveState(s State) error { return nil }
-
-// SaveAccepted writes snapshot.json if it differs from what was loaded or
-// saved last.
-func (d *Dir) SaveAccepted(a Accepted) error { return nil }

@@ -1,0 +1,159 @@
+package state
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+
+	"opensource.internal/agent/checkin"
+	"opensource.internal/agent/internal/atomicfile"
+)
+
+// The files of the state directory.
+const (
+	stateFile    = "state.json"
+	snapshotFile = "snapshot.json"
+	lockFile     = "lock"
+)
+
+// maxFile bounds what is read of one file, in bytes: the largest snapshot and
+// what is wrapped around it.
+const maxFile = checkin.MaxAnswer + 64<<10
+
+// Dir is the state directory. It is used by one goroutine at a time.
+type Dir struct {
+	path string
+	// onDisk holds the digest of each file as it was last read or written.
+	onDisk map[string][sha256.Size]byte
+}
+
+// Open returns the state directory and makes it if it is missing, with mode
+// 0700: a snapshot tells a lot about a site.
+func Open(dir string) (*Dir, error) {
+	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
+		return nil, fmt.Errorf("open state directory: %w", err)
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, fmt.Errorf("open state directory: %w", err)
+	}
+	info, err := os.Stat(dir)
+	if err != nil {
+		return nil, fmt.Errorf("open state directory: %w", err)
+	}
+	if !info.IsDir() {
+		return nil, fmt.Errorf("open state directory: %s is not a directory", dir)
+	}
+	return &Dir{path: dir, onDisk: map[string][sha256.Size]byte{}}, nil
+}
+
+// Path returns the directory.
+func (d *Dir) Path() string { return d.path }
+
+// Load reads both files. It cannot fail: the errors are warnings, one per
+// damaged file, of which as much is taken as makes sense. A missing file is a
+// first run and needs no warning.
+func (d *Dir) Load() (State, Accepted, []error) {
+	var warnings []error
+	warn := func(name string, err error) {
+		if err != nil {
+			warnings = append(warnings, fmt.Errorf("load %s: %w", filepath.Join(d.path, name), err))
+		}
+	}
+
+	var state State
+	content, err := d.read(stateFile)
+	if err == nil && content != nil {
+		state, err = parseState(content)
+	}
+	warn(stateFile, err)
+
+	var accepted Accepted
+	content, err = d.read(snapshotFile)
+	if err == nil && content != nil {
+		accepted, err = parseAccepted(content)
+	}
+	warn(snapshotFile, err)
+
+	if accepted.Snapshot.Site != nil {
+		state.RealSite = true
+	}
+	return state, accepted, warnings
+}
+
+// SaveState writes state.json if it differs from what was last loaded or
+// saved.
+func (d *Dir) SaveState(s State) error {
+	content, err := encodeState(s)
+	if err != nil {
+		return fmt.Errorf("save state: %w", err)
+	}
+	if err := d.write(stateFile, content); err != nil {
+		return fmt.Errorf("save state: %w", err)
+	}
+	return nil
+}
+
+// SaveAccepted writes snapshot.json if it differs from what was last loaded or
+// saved. It refuses what Load would not read back.
+func (d *Dir) SaveAccepted(a Accepted) error {
+	content, err := encodeAccepted(a)
+	if err != nil {
+		return fmt.Errorf("save snapshot: %w", err)
+	}
+	if err := d.write(snapshotFile, content); err != nil {
+		return fmt.Errorf("save snapshot: %w", err)
+	}
+	return nil
+}
+
+// read returns a file's content, or nil if there is no such file.
+func (d *Dir) read(name string) ([]byte, error) {
+	// Without O_NONBLOCK a FIFO in the file's place would block for ever.
+	file, err := os.OpenFile(filepath.Join(d.path, name), os.O_RDONLY|unix.O_NONBLOCK, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("not a regular file but %s", info.Mode())
+	}
+	if info.Size() > maxFile {
+		return nil, fmt.Errorf("larger than %d bytes", maxFile)
+	}
+	content := make([]byte, info.Size())
+	if _, err := io.ReadFull(file, content); err != nil {
+		return nil, err
+	}
+	d.onDisk[name] = sha256.Sum256(content)
+	return content, nil
+}
+
+// write replaces a file atomically and durably, unless it has that content.
+func (d *Dir) write(name string, content []byte) error {
+	sum := sha256.Sum256(content)
+	if known, ok := d.onDisk[name]; ok && known == sum {
+		return nil
+	}
+	delete(d.onDisk, name)
+	// What a killed pass left half written must not pile up. That it cannot
+	// be removed is no reason to lose the new content.
+	_, _ = atomicfile.Sweep(d.path)
+	if err := atomicfile.Write(filepath.Join(d.path, name), content, 0o600); err != nil {
+		return err
+	}
+	d.onDisk[name] = sum
+	return nil
+}

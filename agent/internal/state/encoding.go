@@ -1,0 +1,169 @@
+package state
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"opensource.internal/agent/checkin"
+)
+
+var errEmpty = errors.New("the file is empty")
+
+// parseState reads as much of state.json as makes sense: a field of an odd
+// form is left out and named in the error, the others are kept.
+func parseState(content []byte) (State, error) {
+	fields, err := object(content)
+	if err != nil {
+		return State{}, err
+	}
+	var s State
+	err = errors.Join(
+		take(fields, "services", &s.Services),
+		take(fields, "volumes", &s.Volumes),
+		take(fields, "fingerprint", &s.Fingerprint),
+		take(fields, "running", &s.Running),
+		take(fields, "host", &s.Host),
+		take(fields, "realSite", &s.RealSite),
+		takeEarlier(fields, &s),
+	)
+	s.dropOddTags()
+	return s, err
+}
+
+// object reads one JSON object without looking into its fields.
+func object(content []byte) (map[string]json.RawMessage, error) {
+	if len(bytes.TrimSpace(content)) == 0 {
+		return nil, errEmpty
+	}
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(content, &fields); err != nil {
+		return nil, err
+	}
+	if fields == nil {
+		return nil, errors.New("the file holds null")
+	}
+	return fields, nil
+}
+
+// take decodes a field if it is there; into is untouched by a field of an odd
+// form.
+func take[T any](fields map[string]json.RawMessage, name string, into *T) error {
+	raw, ok := fields[name]
+	if !ok {
+		return nil
+	}
+	var value T
+	if err := json.Unmarshal(raw, &value); err != nil {
+		return fmt.Errorf("field %s: %w", name, err)
+	}
+	*into = value
+	return nil
+}
+
+// takeEarlier takes over what the earlier generation of the agent left: how
+// the latest apply of each service ended. Its tag is not taken, since there is
+// no snapshot to go with it.
+func takeEarlier(fields map[string]json.RawMessage, s *State) error {
+	var lastApply map[string]checkin.LastApply
+	if err := take(fields, "lastApply", &lastApply); err != nil {
+		return err
+	}
+	for name, value := range lastApply {
+		_, known := s.Services[name]
+		if known || value != checkin.ApplySuccess && value != checkin.ApplyFailure {
+			continue
+		}
+		if s.Services == nil {
+			s.Services = map[string]Service{}
+		}
+		s.Services[name] = Service{LastApply: value}
+	}
+	return nil
+}
+
+// dropOddTags removes what cannot have been a tag: a damaged file must not be
+// reported as a fact about what runs.
+func (s *State) dropOddTags() {
+	if s.Running != nil && !checkin.ValidETag(s.Running.ETag) {
+		s.Running = nil
+	}
+	for name, service := range s.Services {
+		if !checkin.ValidETag(service.ReceivedETag) {
+			service.ReceivedETag = ""
+		}
+		if !checkin.ValidETag(service.RunningETag) {
+			service.RunningETag = ""
+		}
+		s.Services[name] = service
+	}
+}
+
+func encodeState(s State) ([]byte, error) {
+	content, err := json.Marshal(s)
+	if err != nil {
+		return nil, err
+	}
+	return append(content, '\n'), nil
+}
+
+// envelope is the form of snapshot.json: tag and snapshot in one file, so that
+// neither can outlive the other.
+type envelope struct {
+	ETag string          `json:"etag"`
+	Data json.RawMessage `json:"data"`
+}
+
+func parseAccepted(content []byte) (Accepted, error) {
+	if len(bytes.TrimSpace(content)) == 0 {
+		return Accepted{}, errEmpty
+	}
+	var file envelope
+	if err := json.Unmarshal(content, &file); err != nil {
+		return Accepted{}, err
+	}
+	if err := checkTag(file.ETag); err != nil {
+		return Accepted{}, err
+	}
+	if file.Data == nil {
+		return Accepted{}, errors.New("there is no data")
+	}
+	snapshot, err := checkin.ParseSnapshot(file.Data)
+	if err != nil {
+		return Accepted{}, err
+	}
+	return Accepted{ETag: file.ETag, Data: file.Data, Snapshot: snapshot}, nil
+}
+
+// checkTag allows the empty tag: that of a manager whose tag could not be sent
+// back.
+func checkTag(etag string) error {
+	if etag != "" && !checkin.ValidETag(etag) {
+		return fmt.Errorf("etag %q is not an entity tag", checkin.CleanMessage(etag, 80))
+	}
+	return nil
+}
+
+// encodeAccepted keeps the bytes of the snapshot as they came: the tag is a
+// digest of them. (json.Marshal would compact and escape them.)
+func encodeAccepted(a Accepted) ([]byte, error) {
+	if err := checkTag(a.ETag); err != nil {
+		return nil, err
+	}
+	if !json.Valid(a.Data) {
+		return nil, errors.New("the snapshot is not JSON")
+	}
+	etag, err := json.Marshal(a.ETag)
+	if err != nil {
+		return nil, err
+	}
+	var content bytes.Buffer
+	content.Grow(len(a.Data) + len(etag) + 32)
+	content.WriteString(`{"etag":`)
+	content.Write(etag)
+	content.WriteString(`,"data":`)
+	content.Write(a.Data)
+	content.WriteString("}\n")
+	return content.Bytes(), nil
+}
