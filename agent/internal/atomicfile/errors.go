@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -17,8 +18,12 @@ func explain(act, path string, err error) error {
 	}
 	// The names of temporary files that os puts into its errors help nobody.
 	var at *fs.PathError
-	if errors.As(err, &at) {
+	var link *os.LinkError
+	switch {
+	case errors.As(err, &at):
 		err = at.Err
+	case errors.As(err, &link):
+		err = link.Err
 	}
 	if advice := adviceFor(err); advice != "" {
 		return fmt.Errorf("%s %s: %w (%s)", act, path, err, advice)

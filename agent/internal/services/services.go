@@ -1,15 +1,82 @@
 // Package services holds the managed services, one file and one value each:
-// how each is tested, reloaded and proven to be live. A further service is a
-// further file here, its line in All, and its templates.
+// how each is tested, made to load its files, and proven to have done so. A
+// further service is a further file here, its line in All, and its templates.
 package services
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
 	"opensource.internal/agent/internal/apply"
 	"opensource.internal/agent/internal/systemd"
 	"opensource.internal/agent/render"
 )
 
 // All returns the managed services in the order in which they are applied.
-func All(units *systemd.Manager, paths render.Paths) []apply.Service {
-	return []apply.Service{}
+func All(units Units, paths render.Paths) []apply.Service {
+	return []apply.Service{
+		NGINX(units, paths),
+		DNSMasq(units, paths),
+	}
+}
+
+// Units is what the services need of systemd: a *systemd.Manager.
+type Units interface {
+	ActiveState(ctx context.Context, unit string) (string, error)
+	LoadState(ctx context.Context, unit string) (string, error)
+	MainProcess(ctx context.Context, unit string) (systemd.Process, error)
+	ReloadOrRestart(ctx context.Context, unit string) error
+	Restart(ctx context.Context, unit string) error
+	HUP(ctx context.Context, unit string) error
+}
+
+// minWindow is how long a proof may take at least.
+const minWindow = 5 * time.Second
+
+// ready returns an error unless systemd answers and has the unit.
+func ready(ctx context.Context, units Units, unit, debianPackage string) error {
+	state, err := units.LoadState(ctx, unit)
+	switch {
+	case err != nil:
+		return err
+	case state == "not-found":
+		return fmt.Errorf("systemd has no unit %s: install the Debian package %s", unit, debianPackage)
+	case state == "masked":
+		return fmt.Errorf("unit %s is masked: run systemctl unmask %s", unit, unit)
+	}
+	return nil
+}
+
+// running returns an error unless the unit is active.
+func running(ctx context.Context, units Units, unit string) error {
+	state, err := units.ActiveState(ctx, unit)
+	if err == nil && state != "active" {
+		err = fmt.Errorf("%s is %s", unit, state)
+	}
+	return err
+}
+
+// poll calls proven, at growing intervals, until it returns nil or the window
+// is over. The last error is the result.
+func poll(ctx context.Context, window time.Duration, proven func(context.Context) error) error {
+	const first, longest = 10 * time.Millisecond, 250 * time.Millisecond
+	ctx, cancel := context.WithTimeout(ctx, window)
+	defer cancel()
+	var last error
+	for pause := first; ; pause = min(2*pause, longest) {
+		err := proven(ctx)
+		if err == nil {
+			return nil
+		}
+		if last == nil || !errors.Is(err, context.DeadlineExceeded) {
+			last = err
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return fmt.Errorf("not live within %s: %w", window.Round(time.Millisecond), last)
+		}
+	}
 }

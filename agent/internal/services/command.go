@@ -1,0 +1,103 @@
+package services
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// maxOutput is how much of a tool's output is kept, in bytes.
+const maxOutput = 64 << 10
+
+// program finds a tool on the path, or where Debian puts those for root.
+func program(name string) (string, error) {
+	path, err := exec.LookPath(name)
+	if err != nil {
+		path, err = exec.LookPath(filepath.Join("/usr/sbin", name))
+	}
+	return path, err
+}
+
+// installed returns an error unless the tool is there.
+func installed(name, debianPackage string) error {
+	if _, err := program(name); err != nil {
+		return fmt.Errorf("%s is not installed: install the Debian package %s", name, debianPackage)
+	}
+	return nil
+}
+
+// command runs a tool to its end, or kills it with all it has started when the
+// time is over. If it fails, its output is the error.
+func command(ctx context.Context, timeout time.Duration, name string, args ...string) error {
+	_, err := output(ctx, timeout, name, args...)
+	return err
+}
+
+// output is command, and returns what the tool has written.
+func output(ctx context.Context, timeout time.Duration, name string, args ...string) (string, error) {
+	path, err := program(name)
+	if err != nil {
+		return "", err
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	var written capped
+	cmd := exec.CommandContext(ctx, path, args...)
+	cmd.Stdout, cmd.Stderr = &written, &written
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = time.Second
+
+	err = cmd.Run()
+	text := strings.TrimSpace(written.String())
+	var exit *exec.ExitError
+	switch {
+	case ctx.Err() != nil:
+		return text, fmt.Errorf("%s %s was stopped: it had not ended in time: %w", name, args[0], ctx.Err())
+	case errors.As(err, &exit) && text != "":
+		return text, errors.New(text)
+	case err != nil:
+		return text, fmt.Errorf("%s %s: %w", name, args[0], err)
+	}
+	return text, nil
+}
+
+// capped is a buffer that drops what goes beyond maxOutput.
+type capped struct{ bytes.Buffer }
+
+func (c *capped) Write(p []byte) (int, error) {
+	if room := maxOutput - c.Len(); room > 0 {
+		c.Buffer.Write(p[:min(room, len(p))])
+	}
+	return len(p), nil
+}
+
+// faultAt finds the file that a message of nginx ("… in FILE:12") or dnsmasq
+// ("… at line 12 of FILE") speaks of.
+var faultAt = regexp.MustCompile(`(?m) (?:in (/.+):\d+|line \d+ of (/.+))$`)
+
+// blame makes a validator's words fit for people: it gives the candidate the
+// name of the live file, and says so if the fault is in another file than the
+// one that is managed, such as a drop-in.
+func blame(err error, candidate, live string) error {
+	if err == nil {
+		return nil
+	}
+	text := strings.ReplaceAll(err.Error(), candidate, live)
+	// The last message is the one that ended the test.
+	var file string
+	for _, match := range faultAt.FindAllStringSubmatch(text, -1) {
+		file = match[1] + match[2]
+	}
+	if file == "" || file == live {
+		return errors.New(text)
+	}
+	return fmt.Errorf("the fault is in %s, which is not managed by opensource-agent: correct or remove it\n%s", file, text)
+}

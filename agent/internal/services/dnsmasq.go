@@ -1,0 +1,166 @@
+package services
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"strings"
+	"time"
+
+	"opensource.internal/agent/internal/apply"
+	"opensource.internal/agent/render"
+)
+
+const (
+	dnsmasqUnit        = "dnsmasq.service"
+	dnsmasqTestTimeout = 5 * time.Second
+)
+
+// dnsmasq is the DNS and DHCP server. It reads its main file when it starts
+// and the side files again on SIGHUP (dnsmasq(8), NOTES). Its test reads only
+// the main file, so a fault in a side file shows in its log alone.
+type dnsmasq struct {
+	units    Units
+	server   string // where it answers DNS queries
+	defaults string // the shell variables of Debian's unit
+	journal  func(ctx context.Context, unit string, since time.Time) []string
+}
+
+// DNSMasq returns the service that is configured by render.DNSMasq.
+func DNSMasq(units Units, _ render.Paths) apply.Service {
+	return dnsmasq{
+		units:    units,
+		server:   "127.0.0.1:53",
+		defaults: "/etc/default/dnsmasq",
+		journal:  journalSince,
+	}.service()
+}
+
+func (d dnsmasq) service() apply.Service {
+	return apply.Service{
+		Name:      "dnsmasq",
+		Unit:      dnsmasqUnit,
+		Installed: func() error { return installed("dnsmasq", "dnsmasq") },
+		Ready:     func(ctx context.Context) error { return ready(ctx, d.units, dnsmasqUnit, "dnsmasq") },
+		Test:      d.test,
+		Loaded: func(ctx context.Context, result render.Result) bool {
+			main := result.Files[len(result.Files)-1].Path
+			return d.answers(ctx, result.Revision) == nil && !d.startedBefore(ctx, main)
+		},
+		Window:   func(time.Duration) time.Duration { return minWindow },
+		Activate: d.activate,
+	}
+}
+
+// test runs dnsmasq --test on the main file as Debian's unit will start it.
+func (d dnsmasq) test(ctx context.Context, candidate, live string) error {
+	args, err := unitArguments(d.defaults)
+	if err != nil {
+		return err
+	}
+	err = command(ctx, dnsmasqTestTimeout, "dnsmasq", append([]string{"--test", "-C", candidate}, args...)...)
+	return blame(err, candidate, live)
+}
+
+// activate restarts dnsmasq if it may not have loaded the main file or does
+// not run, and else has it read the side files again.
+func (d dnsmasq) activate(ctx context.Context, a apply.Activation) error {
+	since := time.Now()
+	before, err := d.units.MainProcess(ctx, dnsmasqUnit)
+	if err != nil {
+		return err
+	}
+	restart := a.Main || before.PID == 0 || d.startedBefore(ctx, a.Files[len(a.Files)-1])
+	if restart {
+		err = d.units.Restart(ctx, dnsmasqUnit)
+	} else {
+		err = d.units.HUP(ctx, dnsmasqUnit)
+	}
+	if err == nil && a.Revision != "" {
+		err = poll(ctx, a.Window, func(ctx context.Context) error { return d.answers(ctx, a.Revision) })
+	}
+	if err == nil {
+		err = d.runs(ctx, before.PID, restart)
+	}
+	lines := d.journal(ctx, dnsmasqUnit, since)
+	if err != nil {
+		return withLines(err, lines)
+	}
+	if faults := faultsIn(a.Files, lines); len(faults) > 0 && a.Revision != "" {
+		return withLines(errors.New("dnsmasq found faults in its files"), faults)
+	}
+	return nil
+}
+
+// runs returns an error unless dnsmasq is active, as another process than
+// before if it was restarted.
+func (d dnsmasq) runs(ctx context.Context, before int, restarted bool) error {
+	if err := running(ctx, d.units, dnsmasqUnit); err != nil {
+		return err
+	}
+	after, err := d.units.MainProcess(ctx, dnsmasqUnit)
+	if err != nil {
+		return err
+	}
+	if restarted && after.PID == before {
+		return fmt.Errorf("%s still has the main process %d after its restart", dnsmasqUnit, before)
+	}
+	return nil
+}
+
+// startedBefore reports whether dnsmasq has started before the file got its
+// present content, and so runs with another one. Files have the time of their
+// commit. A time in the future, of a clock that was set back since, is no
+// evidence.
+func (d dnsmasq) startedBefore(ctx context.Context, path string) bool {
+	info, err := os.Stat(path)
+	if err != nil || info.ModTime().After(time.Now()) {
+		return false
+	}
+	process, err := d.units.MainProcess(ctx, dnsmasqUnit)
+	return err == nil && process.PID != 0 && process.Started.Before(info.ModTime())
+}
+
+// answers returns an error unless dnsmasq resolves the sentinel name of the
+// revision, which stands in the hosts file, to 127.0.0.1.
+func (d dnsmasq) answers(ctx context.Context, revision string) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	resolver := net.Resolver{
+		PreferGo: true,
+		Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, network, d.server)
+		},
+	}
+	// The final dot keeps the host's search list away.
+	name := strings.TrimSuffix(sentinel(revision), ".") + "."
+	addresses, err := resolver.LookupNetIP(ctx, "ip4", name)
+	if err != nil {
+		return fmt.Errorf("ask for the sentinel name: %w", err)
+	}
+	if len(addresses) != 1 || addresses[0] != netip.AddrFrom4([4]byte{127, 0, 0, 1}) {
+		return fmt.Errorf("the sentinel name %s has the address %v instead of 127.0.0.1", name, addresses)
+	}
+	return nil
+}
+
+// faultsIn selects the log lines that find fault with one of the files. What
+// dnsmasq says of a file that it could read begins with "read".
+func faultsIn(files, lines []string) []string {
+	var faults []string
+	for _, line := range lines {
+		if strings.HasPrefix(line, "read ") {
+			continue
+		}
+		for _, file := range files {
+			if strings.Contains(line, file) {
+				faults = append(faults, line)
+				break
+			}
+		}
+	}
+	return faults
+}

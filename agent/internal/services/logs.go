@@ -1,0 +1,81 @@
+package services
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+)
+
+const (
+	journalTimeout = 2 * time.Second
+	maxLogLines    = 40
+)
+
+// logMark is a place in a log file.
+type logMark struct {
+	path   string
+	offset int64
+}
+
+// markLog marks the present end of the file. A file that does not exist is
+// marked at its beginning.
+func markLog(path string) logMark {
+	mark := logMark{path: path}
+	if info, err := os.Stat(path); err == nil {
+		mark.offset = info.Size()
+	}
+	return mark
+}
+
+// newLines returns the lines written since, of those that wanted selects, at
+// most maxLogLines, and repeated ones once. A log that cannot be read has
+// none: it is only there to explain another error.
+func (m logMark) newLines(wanted func(string) bool) []string {
+	file, err := os.Open(m.path)
+	if err != nil {
+		return nil
+	}
+	defer file.Close()
+	if info, err := file.Stat(); err == nil && info.Size() < m.offset {
+		m.offset = 0 // rotated
+	}
+	content, err := io.ReadAll(io.NewSectionReader(file, m.offset, maxOutput))
+	if err != nil {
+		return nil
+	}
+	var lines []string
+	seen := map[string]bool{}
+	for line := range strings.Lines(string(content)) {
+		line = strings.TrimSpace(line)
+		_, what, _ := strings.Cut(line, "] ") // without the time
+		if wanted(line) && !seen[what] && len(lines) < maxLogLines {
+			seen[what] = true
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+// journalSince returns what the unit has logged since then, at most
+// maxLogLines. Without a journal there is nothing.
+func journalSince(ctx context.Context, unit string, since time.Time) []string {
+	// What was sent to the journal before is to be found in it.
+	_ = command(ctx, journalTimeout, "journalctl", "--sync")
+	text, err := output(ctx, journalTimeout, "journalctl", "--unit="+unit, "--output=cat", "--no-pager", "--quiet",
+		fmt.Sprintf("--since=@%d.%06d", since.Unix(), since.Nanosecond()/1000), fmt.Sprintf("--lines=%d", maxLogLines))
+	if err != nil || text == "" {
+		return nil
+	}
+	return strings.Split(text, "\n")
+}
+
+// withLines appends log lines to an error, if there is one.
+func withLines(err error, lines []string) error {
+	if err == nil || len(lines) == 0 {
+		return err
+	}
+	return fmt.Errorf("%w\n%s", err, strings.Join(lines, "\n"))
+}

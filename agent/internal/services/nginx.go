@@ -1,0 +1,124 @@
+package services
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"opensource.internal/agent/internal/apply"
+	"opensource.internal/agent/render"
+)
+
+const (
+	nginxUnit = "nginx.service"
+	// nginxGlobals are the global directives of Debian's unit: with them a
+	// file that repeats one fails the test as it would fail the reload.
+	nginxGlobals = "daemon on; master_process on;"
+	// nginxTestTimeout is twice what 10,000 TLS servers take.
+	nginxTestTimeout = 18 * time.Second
+)
+
+// nginx is the web server: one file, reloaded by systemd. A reload can report
+// success while nginx keeps its old configuration (a port that is taken, for
+// instance), so only the revision that it serves is proof.
+type nginx struct {
+	units    Units
+	revision string // the URL that tells the revision in force
+	errorLog string
+	folders  []string // that nginx insists on
+}
+
+// NGINX returns the service that is configured by render.NGINX.
+func NGINX(units Units, paths render.Paths) apply.Service {
+	return nginx{
+		units:    units,
+		revision: "http://127.0.0.1:80" + revisionPath,
+		errorLog: paths.NGINXErrorLog,
+		folders: []string{
+			filepath.Dir(paths.NGINXErrorLog), filepath.Dir(paths.NGINXLog), filepath.Dir(paths.NGINXPid),
+		},
+	}.service()
+}
+
+func (n nginx) service() apply.Service {
+	return apply.Service{
+		Name:      "nginx",
+		Unit:      nginxUnit,
+		Installed: func() error { return installed("nginx", "nginx") },
+		Ready:     func(ctx context.Context) error { return ready(ctx, n.units, nginxUnit, "nginx") },
+		Test:      n.test,
+		Loaded: func(ctx context.Context, result render.Result) bool {
+			return n.serves(ctx, result.Revision) == nil
+		},
+		Window:   func(test time.Duration) time.Duration { return max(minWindow, 3*test) },
+		Activate: n.activate,
+	}
+}
+
+// test runs nginx -t. It finds neither a port that is taken nor one that two
+// servers of different kind share: see activate.
+func (n nginx) test(ctx context.Context, candidate, live string) error {
+	for _, folder := range n.folders {
+		if err := os.MkdirAll(folder, 0o755); err != nil {
+			return fmt.Errorf("make folder: %w", err)
+		}
+	}
+	err := command(ctx, nginxTestTimeout, "nginx", "-t", "-q", "-g", nginxGlobals, "-c", candidate)
+	return blame(err, candidate, live)
+}
+
+func (n nginx) activate(ctx context.Context, a apply.Activation) error {
+	log := markLog(n.errorLog)
+	err := n.units.ReloadOrRestart(ctx, nginxUnit)
+	switch {
+	case err != nil:
+	case a.Revision == "":
+		err = running(ctx, n.units, nginxUnit)
+	default:
+		err = poll(ctx, a.Window, func(ctx context.Context) error { return n.serves(ctx, a.Revision) })
+	}
+	return withLines(err, log.newLines(gravest))
+}
+
+// gravest selects the lines of the error log that tell why a configuration
+// was not loaded; the rest is about requests.
+func gravest(line string) bool {
+	return strings.Contains(line, " [emerg] ") || strings.Contains(line, " [alert] ")
+}
+
+// serves returns an error unless nginx answers with the revision. Each request
+// has a connection of its own: an old one stays with an old worker.
+func (n nginx) serves(ctx context.Context, revision string) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, n.revision, nil)
+	if err != nil {
+		return err
+	}
+	client := http.Client{
+		Transport:     &http.Transport{DisableKeepAlives: true},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return fmt.Errorf("ask for the revision in force: %w", err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(response.Body, 256))
+	if err != nil {
+		return fmt.Errorf("read the revision in force: %w", err)
+	}
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("the web server on port 80 does not tell its revision (%s): another configuration is in force", response.Status)
+	}
+	if strings.TrimSpace(string(body)) != revision {
+		return errors.New("nginx keeps another configuration in force")
+	}
+	return nil
+}
