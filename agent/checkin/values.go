@@ -28,10 +28,21 @@ func quoted(s string) string {
 	return strconv.QuoteToASCII(s)
 }
 
+// lower folds ASCII letters only: strings.ToLower would turn the Kelvin sign
+// into a k, and so make a plain name of one that is not.
+func lower(s string) string {
+	return strings.Map(func(r rune) rune {
+		if 'A' <= r && r <= 'Z' {
+			return r + 'a' - 'A'
+		}
+		return r
+	}, s)
+}
+
 // ParseLabel checks one host-name label (RFC 1123 section 2.1): 1 to 63 letters,
 // digits and hyphens, no hyphen at an edge. It returns it in lower case.
 func ParseLabel(s string) (string, error) {
-	label := strings.ToLower(s)
+	label := lower(s)
 	if err := checkLabel(label, false); err != nil {
 		return "", fmt.Errorf("%s is not a host name: %w", quoted(s), err)
 	}
@@ -42,7 +53,7 @@ func ParseLabel(s string) (string, error) {
 // characters, RFC 1035 section 2.3.4). It returns it in lower case and without
 // a trailing dot. A name that looks like an IPv4 address is refused.
 func ParseDomain(s string) (string, error) {
-	name := strings.TrimSuffix(strings.ToLower(s), ".")
+	name := strings.TrimSuffix(lower(s), ".")
 	if err := checkDomain(name, false); err != nil {
 		return "", fmt.Errorf("%s is not a domain name: %w", quoted(s), err)
 	}
@@ -52,7 +63,7 @@ func ParseDomain(s string) (string, error) {
 // ParseServiceName checks the owner name of an SRV record (RFC 2782): labels
 // that may begin with an underscore, such as "_sip._tcp".
 func ParseServiceName(s string) (string, error) {
-	name := strings.TrimSuffix(strings.ToLower(s), ".")
+	name := strings.TrimSuffix(lower(s), ".")
 	if err := checkDomain(name, true); err != nil {
 		return "", fmt.Errorf("%s is not a service name: %w", quoted(s), err)
 	}
@@ -347,7 +358,7 @@ func ParseAuthServer(s string) (AuthServer, error) {
 		strings.Contains(s, "#") || u.Path != "" && u.Path != "/" || u.Opaque != "" {
 		return AuthServer{}, refused
 	}
-	server := AuthServer{Scheme: u.Scheme, Host: strings.ToLower(u.Hostname())}
+	server := AuthServer{Scheme: u.Scheme, Host: lower(u.Hostname())}
 	switch server.Scheme {
 	case "http":
 		server.Port = 80
