@@ -49,7 +49,8 @@ type CertificateFact struct {
 	Digest string
 }
 
-// Paths are the places that rendered files name. Every field is absolute.
+// Paths are the places that rendered files name. Every field is absolute; an
+// empty one stands for the one of DefaultPaths.
 type Paths struct {
 	NGINXConf     string // /etc/nginx/nginx.conf
 	NGINXPid      string // /run/nginx.pid
@@ -61,6 +62,7 @@ type Paths struct {
 	SnakeoilKey   string // /etc/ssl/private/ssl-cert-snakeoil.key
 	ErrorPages    string // /usr/share/opensource-agent/pages
 	ACMERoot      string // /var/lib/opensource-agent/acme
+	AuthCache     string // /run/opensource-agent-nginx-auth; nginx makes it
 	DNSMasqConf   string // /etc/dnsmasq.conf
 	DNSMasqDir    string // /var/lib/dnsmasq
 }
