@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"path/filepath"
 	"time"
 
 	"opensource.internal/agent/checkin"
@@ -202,7 +203,7 @@ func (r *run) commit() error {
 		}
 		r.report.Changed = append(r.report.Changed, file.Path)
 		r.log.Info("file written", "path", file.Path)
-		r.reached("committed " + file.Path)
+		r.reached("committed " + filepath.Base(file.Path))
 	}
 	return nil
 }
