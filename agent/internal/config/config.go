@@ -1,0 +1,281 @@
+// Package config reads the agent's settings from flags, the environment and
+// the environment files of its unit, and finds all mistakes at once. Only the
+// main program uses it.
+package config
+
+import (
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net/netip"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"opensource.internal/agent/checkin"
+)
+
+// File is where an administrator configures the agent.
+const File = "/etc/opensource-agent/agent.env"
+
+// Files are the environment files of the unit, later ones winning.
+var Files = []string{"/etc/environment", "/run/opensource-agent/environment", File}
+
+// Flags are the settings given on the command line; an empty one is not given.
+// The key cannot be: arguments are visible to every user of the host.
+type Flags struct {
+	Root           string
+	LogLevel       string
+	SiteID         string
+	ManagerURL     string
+	StateDirectory string
+}
+
+// Config is a complete, valid configuration.
+type Config struct {
+	SiteID          int64
+	ManagerURL      *url.URL
+	ManagerHostname string         // empty: no lasting server for the dashboard
+	ManagerRoots    *x509.CertPool // nil: the host's certificate authorities
+	APIKey          string         // empty: none
+	StateDirectory  string         // absolute, below Root
+	LogLevel        slog.Level
+	Root            string // empty: the real filesystem
+	Hostname        string // empty: that of the host
+	BySystemd       bool   // started by systemd, not by hand
+}
+
+// defaults are the settings that nobody has to give.
+var defaults = map[string]string{
+	"STATE_DIRECTORY": "/var/lib/opensource-agent",
+	"LOG_LEVEL":       "info",
+}
+
+// Load returns the configuration. The error names every mistake, a line each.
+// A flag wins over the environment, which wins over the environment files.
+// These are read only when started by hand: systemd has read them already.
+func Load(flags Flags, environ []string) (Config, error) {
+	root := ""
+	if flags.Root != "" {
+		var err error
+		if root, err = filepath.Abs(flags.Root); err != nil {
+			return Config{}, fmt.Errorf("--root: %w", err)
+		}
+		if root == "/" {
+			root = ""
+		}
+	}
+	env := parseEnviron(environ)
+	bySystemd := env["SYSTEMD_EXEC_PID"] == strconv.Itoa(os.Getpid())
+	r := reader{root: root, sources: []map[string]string{flagValues(flags), env}}
+	if !bySystemd {
+		r.readFiles()
+	}
+	r.sources = append(r.sources, defaults)
+	if r.get("SITE_ID") == "" && r.get("MANAGER_URL") == "" && len(r.mistakes) == 0 {
+		return Config{}, fmt.Errorf("not configured yet: set SITE_ID and MANAGER_URL in %s", root+File)
+	}
+	c := Config{
+		SiteID:          r.siteID(),
+		ManagerURL:      r.managerURL(),
+		ManagerHostname: r.domain("MANAGER_HOSTNAME"),
+		ManagerRoots:    r.managerRoots(),
+		APIKey:          r.apiKey(),
+		StateDirectory:  r.stateDirectory(),
+		LogLevel:        r.logLevel(),
+		Root:            root,
+		Hostname:        r.domain("AGENT_HOSTNAME"),
+		BySystemd:       bySystemd,
+	}
+	return c, errors.Join(r.mistakes...)
+}
+
+func flagValues(f Flags) map[string]string {
+	return map[string]string{
+		"SITE_ID": f.SiteID, "MANAGER_URL": f.ManagerURL,
+		"STATE_DIRECTORY": f.StateDirectory, "LOG_LEVEL": f.LogLevel,
+	}
+}
+
+func parseEnviron(environ []string) map[string]string {
+	env := make(map[string]string, len(environ))
+	for _, entry := range environ {
+		if name, value, found := strings.Cut(entry, "="); found {
+			env[name] = value
+		}
+	}
+	return env
+}
+
+// reader looks settings up and collects what is wrong with them.
+type reader struct {
+	root     string
+	sources  []map[string]string // the first that has a value wins
+	mistakes []error
+}
+
+func (r *reader) get(name string) string {
+	for _, source := range r.sources {
+		if value := source[name]; value != "" {
+			return value
+		}
+	}
+	return ""
+}
+
+func (r *reader) mistake(name string, err error) {
+	r.mistakes = append(r.mistakes, fmt.Errorf("%s: %w", name, err))
+}
+
+// readFiles adds the environment files, the strongest first. A file that is
+// not there is none; one that may not be read is worth a word.
+func (r *reader) readFiles() {
+	for i := len(Files) - 1; i >= 0; i-- {
+		content, err := os.ReadFile(r.root + Files[i])
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+		case errors.Is(err, fs.ErrPermission):
+			r.mistake(r.root+Files[i], errors.New("permission denied: run the agent as root (sudo opensource-agent)"))
+		case err != nil:
+			r.mistake(r.root+Files[i], err)
+		default:
+			r.sources = append(r.sources, parseEnvironmentFile(string(content)))
+		}
+	}
+}
+
+func (r *reader) siteID() int64 {
+	value := r.get("SITE_ID")
+	id, err := strconv.ParseInt(value, 10, 64)
+	switch {
+	case value == "":
+		r.mistake("SITE_ID", errors.New("not set: it is the number of this site on the manager"))
+	case err != nil || id < 1:
+		r.mistake("SITE_ID", fmt.Errorf("%q is not a site number such as 1", value))
+	}
+	return id
+}
+
+func (r *reader) managerURL() *url.URL {
+	value := r.get("MANAGER_URL")
+	if value == "" {
+		r.mistake("MANAGER_URL", errors.New("not set: it is the address of the manager, such as https://manager.example.com"))
+		return nil
+	}
+	u, err := url.Parse(value)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil ||
+		u.RawQuery != "" || u.Fragment != "" {
+		r.mistake("MANAGER_URL", errors.New("not an address such as https://manager.example.com (http or https, a host, no user, no query)"))
+		return nil
+	}
+	return u
+}
+
+// managerRoots reads MANAGER_CA_FILE, the authority of a private certificate.
+func (r *reader) managerRoots() *x509.CertPool {
+	name := r.get("MANAGER_CA_FILE")
+	if name == "" {
+		return nil
+	}
+	pem, err := os.ReadFile(name)
+	if err != nil {
+		r.mistake("MANAGER_CA_FILE", err)
+		return nil
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(pem) {
+		r.mistake("MANAGER_CA_FILE", fmt.Errorf("%s holds no PEM certificate", name))
+	}
+	return pool
+}
+
+// apiKey takes the key from API_KEY, from the file API_KEY_FILE, or from the
+// systemd credential "api-key" (systemd.exec(5), LoadCredential=).
+func (r *reader) apiKey() string {
+	key, name, file := r.get("API_KEY"), "API_KEY", ""
+	switch {
+	case key != "":
+	case r.get("API_KEY_FILE") != "":
+		name, file = "API_KEY_FILE", r.get("API_KEY_FILE")
+	case r.get("CREDENTIALS_DIRECTORY") != "":
+		name, file = "credential api-key", filepath.Join(r.get("CREDENTIALS_DIRECTORY"), "api-key")
+	}
+	if file != "" {
+		content, err := os.ReadFile(file)
+		if errors.Is(err, fs.ErrNotExist) && name != "API_KEY_FILE" {
+			return ""
+		}
+		if err != nil {
+			r.mistake(name, err)
+			return ""
+		}
+		if key = strings.TrimSpace(string(content)); key == "" {
+			r.mistake(name, fmt.Errorf("%s is empty", file))
+		}
+	}
+	for _, c := range []byte(key) {
+		if c <= ' ' || c >= 0x7f {
+			r.mistake(name, errors.New("the key contains a space or a character that is not ASCII"))
+			return ""
+		}
+	}
+	return key
+}
+
+func (r *reader) stateDirectory() string {
+	// systemd joins several directories with colons; the first one is ours.
+	dir, _, _ := strings.Cut(r.get("STATE_DIRECTORY"), ":")
+	if !filepath.IsAbs(dir) {
+		r.mistake("STATE_DIRECTORY", fmt.Errorf("%q is not an absolute path", dir))
+	}
+	return r.root + filepath.Clean(dir)
+}
+
+func (r *reader) logLevel() slog.Level {
+	var level slog.Level
+	value := r.get("LOG_LEVEL")
+	switch strings.ToLower(value) {
+	case "debug":
+		level = slog.LevelDebug
+	case "info":
+		level = slog.LevelInfo
+	case "warn", "warning":
+		level = slog.LevelWarn
+	case "error":
+		level = slog.LevelError
+	default:
+		r.mistake("LOG_LEVEL", fmt.Errorf("%q is not one of debug, info, warn, error", value))
+	}
+	return level
+}
+
+func (r *reader) domain(name string) string {
+	value := r.get(name)
+	if value == "" {
+		return ""
+	}
+	domain, err := checkin.ParseDomain(value)
+	if err != nil {
+		r.mistake(name, err)
+	}
+	return domain
+}
+
+// LoopbackUpstream returns "ADDRESS:PORT" of the manager if its URL names this
+// host's loopback interface, by IPv4, and the empty string otherwise.
+func (c Config) LoopbackUpstream() string {
+	host := c.ManagerURL.Hostname()
+	addr, err := netip.ParseAddr(host)
+	if host != "localhost" && (err != nil || !addr.IsLoopback()) {
+		return ""
+	}
+	port := c.ManagerURL.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[c.ManagerURL.Scheme]
+	}
+	return "127.0.0.1:" + port
+}
