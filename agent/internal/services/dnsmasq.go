@@ -30,13 +30,14 @@ type dnsmasq struct {
 }
 
 // DNSMasq returns the service that is configured by render.DNSMasq.
-func DNSMasq(units Units, _ render.Paths) apply.Service {
-	return dnsmasq{
+func DNSMasq(units Units) Service {
+	d := dnsmasq{
 		units:    units,
 		server:   "127.0.0.1:53",
 		defaults: "/etc/default/dnsmasq",
 		journal:  journalSince,
-	}.service()
+	}
+	return Service{Service: d.service(), Render: render.DNSMasq}
 }
 
 func (d dnsmasq) service() apply.Service {
@@ -136,7 +137,7 @@ func (d dnsmasq) answers(ctx context.Context, revision string) error {
 		},
 	}
 	// The final dot keeps the host's search list away.
-	name := strings.TrimSuffix(sentinel(revision), ".") + "."
+	name := render.DNSMasqSentinel(revision) + "."
 	addresses, err := resolver.LookupNetIP(ctx, "ip4", name)
 	if err != nil {
 		return fmt.Errorf("ask for the sentinel name: %w", err)

@@ -35,15 +35,16 @@ type nginx struct {
 }
 
 // NGINX returns the service that is configured by render.NGINX.
-func NGINX(units Units, paths render.Paths) apply.Service {
-	return nginx{
+func NGINX(units Units, paths render.Paths) Service {
+	n := nginx{
 		units:    units,
-		revision: "http://127.0.0.1:80" + revisionPath,
+		revision: "http://127.0.0.1:80" + render.RevisionPath,
 		errorLog: paths.NGINXErrorLog,
 		folders: []string{
-			filepath.Dir(paths.NGINXErrorLog), filepath.Dir(paths.NGINXLog), filepath.Dir(paths.NGINXPid),
+			filepath.Dir(paths.NGINXErrorLog), filepath.Dir(paths.NGINXLog), filepath.Dir(paths.NGINXPid), filepath.Dir(paths.AuthCache),
 		},
-	}.service()
+	}
+	return Service{Service: n.service(), Render: render.NGINX}
 }
 
 func (n nginx) service() apply.Service {

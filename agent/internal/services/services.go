@@ -9,16 +9,24 @@ import (
 	"fmt"
 	"time"
 
+	"opensource.internal/agent/checkin"
 	"opensource.internal/agent/internal/apply"
 	"opensource.internal/agent/internal/systemd"
 	"opensource.internal/agent/render"
 )
 
+// Service is one managed service: how its files come about, and how they are
+// put into force.
+type Service struct {
+	apply.Service
+	Render func(checkin.Snapshot, render.Facts, *render.Templates) (render.Result, error)
+}
+
 // All returns the managed services in the order in which they are applied.
-func All(units Units, paths render.Paths) []apply.Service {
-	return []apply.Service{
+func All(units Units, paths render.Paths) []Service {
+	return []Service{
 		NGINX(units, paths),
-		DNSMasq(units, paths),
+		DNSMasq(units),
 	}
 }
 
