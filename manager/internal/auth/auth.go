@@ -168,12 +168,10 @@ func (a *Auth) trustLoopback(r *http.Request, siteID int64) error {
 
 // SignIn checks a password and starts a session with a new id: one that was
 // planted before is worth nothing afterwards.
-func (a *Auth) SignIn(r *http.Request, name, password string) (Principal, error) {
-	client := a.Client(r)
+func (a *Auth) SignIn(ctx context.Context, client netip.Addr, name, password string) (Principal, error) {
 	if wait, ok := a.limiter.allow(client); !ok {
 		return Principal{}, &TooManyError{Wait: wait}
 	}
-	ctx := r.Context()
 	user, err := a.store.UserByName(ctx, FoldName(name))
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return Principal{}, fmt.Errorf("sign in: %w", err)

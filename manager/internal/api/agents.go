@@ -1,0 +1,78 @@
+package api
+
+import (
+	"context"
+	"time"
+
+	"opensource.internal/agent/checkin"
+	"opensource.internal/manager/internal/store"
+)
+
+// agent is what the latest check-in of an agent told, and when. Whether it is
+// online is decided by the manager's clock.
+type agent struct {
+	ID          int64     `json:"id"`
+	SiteID      int64     `json:"siteId"`
+	Hostname    string    `json:"hostname"`
+	Status      string    `json:"status" enum:"online,late,offline"`
+	FirstSeenAt time.Time `json:"firstSeenAt"`
+	LastSeenAt  time.Time `json:"lastSeenAt"`
+	ChangedAt   time.Time `json:"changedAt" doc:"When it last told something new"`
+	PeerAddress *string   `json:"peerAddress" doc:"Where the check-in came from"`
+	ClockSkewMS *int64    `json:"clockSkewMs" doc:"How far its clock is ahead of the manager's"`
+
+	IPv4Address  *string                          `json:"ipv4Address"`
+	Services     map[string]checkin.ServiceReport `json:"services"`
+	Agent        *checkin.AgentInfo               `json:"agent"`
+	Host         *checkin.HostInfo                `json:"host"`
+	Running      *checkin.Running                 `json:"running"`
+	Certificates map[string]checkin.Certificate   `json:"certificates"`
+	Guard        *checkin.Guard                   `json:"guard"`
+}
+
+func showAgent(now time.Time) func(store.Agent) agent {
+	return func(a store.Agent) agent {
+		shown := agent{
+			ID: a.ID, SiteID: a.SiteID, Hostname: a.Hostname, Status: string(a.Presence(now)),
+			FirstSeenAt: a.FirstSeenAt.UTC(), LastSeenAt: a.LastSeenAt.UTC(), ChangedAt: a.ChangedAt.UTC(),
+			PeerAddress: text(a.PeerAddress), ClockSkewMS: a.ClockSkewMS,
+			IPv4Address: text(string(a.Report.IPv4Address)), Services: a.Report.Services,
+			Agent: a.Report.Agent, Host: a.Report.Host, Running: a.Report.Running,
+			Certificates: a.Report.Certificates, Guard: a.Report.Guard,
+		}
+		if shown.Services == nil {
+			shown.Services = map[string]checkin.ServiceReport{}
+		}
+		if shown.Certificates == nil {
+			shown.Certificates = map[string]checkin.Certificate{}
+		}
+		return shown
+	}
+}
+
+type listAgents struct {
+	paging
+	SiteID   int64  `query:"siteId" minimum:"1"`
+	Hostname string `query:"hostname"`
+}
+
+func (a *API) listAgents(ctx context.Context, in *listAgents) (*page[agent], error) {
+	filter := store.AgentFilter{SiteID: in.SiteID, Hostname: in.Hostname}
+	rows, total, err := a.store.ListAgents(ctx, filter, in.options())
+	if err != nil {
+		return nil, err
+	}
+	return respondPage(rows, total, in.paging, showAgent(time.Now())), nil
+}
+
+func (a *API) getAgent(ctx context.Context, in *byID) (*answer[agent], error) {
+	row, err := a.store.GetAgent(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	return respond(showAgent(time.Now())(row)), nil
+}
+
+func (a *API) deleteAgent(ctx context.Context, in *byID) (*empty, error) {
+	return nil, a.store.DeleteAgent(ctx, in.ID)
+}

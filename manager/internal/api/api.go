@@ -1,0 +1,62 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+
+	"github.com/gin-gonic/gin"
+
+	"opensource.internal/manager/internal/auth"
+	"opensource.internal/manager/internal/store"
+)
+
+const basePath = "/api/v1"
+
+// Snapshots gives the published snapshot of a site, as JSON and with its
+// strong ETag. A site that does not exist is store.ErrNotFound.
+type Snapshots interface {
+	Get(ctx context.Context, siteID int64) (data []byte, etag string, err error)
+}
+
+// Options are what New needs.
+type Options struct {
+	Store     *store.Store
+	Auth      *auth.Auth
+	Snapshots Snapshots
+	// CheckIn answers POST /api/v1/agents, credentials included.
+	CheckIn   http.Handler
+	Log       *slog.Logger
+	PublicURL *url.URL // nil if not set
+	Version   string
+}
+
+// API holds what the handlers work with.
+type API struct {
+	store     *store.Store
+	auth      *auth.Auth
+	snapshots Snapshots
+	log       *slog.Logger
+	publicURL *url.URL
+	prefix    string
+	version   string
+}
+
+// Register adds the API to a router.
+func Register(engine *gin.Engine, o Options) {
+	a := &API{
+		store: o.Store, auth: o.Auth, snapshots: o.Snapshots, log: o.Log,
+		publicURL: o.PublicURL, version: o.Version,
+	}
+	if o.PublicURL != nil {
+		a.prefix = o.PublicURL.Path
+	}
+	a.routes(engine, o.CheckIn)
+}
+
+// location is the path of a record that has just been created.
+func (a *API) location(collection string, id int64) string {
+	return fmt.Sprintf("%s%s/%s/%d", a.prefix, basePath, collection, id)
+}

@@ -1,0 +1,37 @@
+package api
+
+import (
+	"context"
+	"net/http"
+
+	"opensource.internal/manager/internal/auth"
+)
+
+// health is for load balancers and people; it needs no credentials and tells
+// nothing that is worth hiding.
+type health struct {
+	Live          bool   `json:"live"`
+	Ready         bool   `json:"ready" doc:"Whether the database answers"`
+	SchemaVersion *int64 `json:"schemaVersion" doc:"Of the database; null if it does not answer"`
+	// PublicURLMismatch helps with proxies that are not set up right.
+	PublicURLMismatch *string `json:"publicUrlMismatch" doc:"How this request differs from PUBLIC_URL; null if it does not"`
+}
+
+type healthAnswer struct {
+	Status       int
+	CacheControl string `header:"Cache-Control"`
+	Body         data[health]
+}
+
+func (a *API) health(ctx context.Context, _ *empty) (*healthAnswer, error) {
+	shown := health{Live: true, PublicURLMismatch: text(a.auth.PublicURLMismatch(auth.RequestOf(ctx).HTTP, a.publicURL))}
+	answer := &healthAnswer{Status: http.StatusServiceUnavailable, CacheControl: "no-store"}
+	if version, err := a.store.SchemaVersion(ctx); err == nil {
+		shown.Ready, shown.SchemaVersion = true, &version
+		answer.Status = http.StatusOK
+	} else {
+		a.log.WarnContext(ctx, "not ready: read schema version", "err", err)
+	}
+	answer.Body.Data = shown
+	return answer, nil
+}

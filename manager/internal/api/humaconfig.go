@@ -1,0 +1,137 @@
+package api
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/gin-gonic/gin"
+)
+
+// huma takes the form of its errors and its view on letter case from package
+// variables. Both are the same for every API of this program.
+func init() {
+	huma.ValidateStrictCasing = true
+	huma.NewErrorWithContext = fromHuma
+}
+
+// humaConfig sets huma up: JSON only, no schema links in answers, and none of
+// its own pages (they load scripts from elsewhere). APIs made from one config
+// share one description.
+func humaConfig(version, prefix string) huma.Config {
+	config := huma.DefaultConfig("OpenSource Manager", version)
+	config.CreateHooks = nil
+	config.OpenAPIPath, config.DocsPath, config.SchemasPath = "", "", ""
+	config.Formats = map[string]huma.Format{"application/json": {Marshal: huma.DefaultJSONFormat.Marshal, Unmarshal: unmarshalStrict}}
+	config.RejectUnknownQueryParameters = true
+	config.Servers = []*huma.Server{{URL: prefix + basePath}}
+	config.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
+		"bearer": {Type: "http", Scheme: "bearer", Description: "An API key"},
+		"apiKey": {Type: "apiKey", In: "header", Name: "x-api-key", Description: "An API key"},
+	}
+	config.Security = []map[string][]string{{"bearer": {}}, {"apiKey": {}}}
+	return config
+}
+
+// fromHuma turns what huma refuses into our form of error. A field is named as
+// in the body or the query; the parser's own words are not repeated.
+func fromHuma(ctx huma.Context, status int, message string, errs ...error) huma.StatusError {
+	switch {
+	case status >= http.StatusInternalServerError:
+		cause := errors.Join(errs...)
+		if errors.Is(cause, io.ErrUnexpectedEOF) || ctx != nil && ctx.Context().Err() != nil {
+			return &Error{Status: http.StatusBadRequest, Code: "bad_request", Message: "the body is not complete"}
+		}
+		failed := internalError(cause)
+		if ctx != nil {
+			logFault(ctx.Context(), failed)
+		}
+		return failed
+	case status == http.StatusUnprocessableEntity:
+		return validationError(errs)
+	case status == http.StatusBadRequest && len(errs) > 0:
+		return &Error{Status: status, Code: "malformed_json", Message: "the body is not valid JSON"}
+	case status == http.StatusUnsupportedMediaType:
+		return &Error{Status: status, Code: "unsupported_media_type", Message: "the body must be application/json"}
+	case status == http.StatusRequestEntityTooLarge:
+		return &Error{Status: status, Code: "too_large", Message: message}
+	}
+	return &Error{Status: status, Code: strings.ReplaceAll(strings.ToLower(http.StatusText(status)), " ", "_"), Message: message}
+}
+
+func validationError(errs []error) *Error {
+	fields := map[string]string{}
+	for _, err := range errs {
+		var detail *huma.ErrorDetail
+		if !errors.As(err, &detail) {
+			continue
+		}
+		place, field, _ := strings.Cut(detail.Location, ".")
+		switch {
+		case place == "path":
+			return &Error{Status: http.StatusNotFound, Code: "not_found", Message: "there is no such record: ids are positive whole numbers"}
+		case field == "":
+			field = place
+		}
+		if missing, ok := strings.CutPrefix(detail.Message, "expected required property "); ok {
+			field, detail.Message = strings.TrimSuffix(missing, " to be present"), "is required"
+		}
+		if _, named := fields[field]; !named {
+			fields[field] = detail.Message
+		}
+	}
+	return invalidFields(fields)
+}
+
+// unmarshalStrict decodes JSON. When it is decoded to be validated, whole
+// numbers stay exact and all other numbers keep their text, so that 1.0, 1e3
+// and what fits no integer are refused by the field's name.
+func unmarshalStrict(data []byte, into any) error {
+	untyped, ok := into.(*any)
+	if !ok {
+		return json.Unmarshal(data, into)
+	}
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.UseNumber()
+	if err := decoder.Decode(untyped); err != nil {
+		return err
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("more than one JSON value")
+	}
+	*untyped = wholeNumbers(*untyped)
+	return nil
+}
+
+func wholeNumbers(value any) any {
+	switch v := value.(type) {
+	case json.Number:
+		if n, err := strconv.ParseInt(string(v), 10, 64); err == nil {
+			return n
+		}
+	case map[string]any:
+		for key, element := range v {
+			v[key] = wholeNumbers(element)
+		}
+	case []any:
+		for i, element := range v {
+			v[i] = wholeNumbers(element)
+		}
+	}
+	return value
+}
+
+// openAPI answers the description of the API, made once.
+func openAPI(api huma.API, log *slog.Logger) gin.HandlerFunc {
+	text, err := json.Marshal(api.OpenAPI())
+	if err != nil {
+		log.Error("describe API", "err", err)
+	}
+	return func(c *gin.Context) { c.Data(http.StatusOK, "application/openapi+json", text) }
+}

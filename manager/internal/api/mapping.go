@@ -1,0 +1,100 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"opensource.internal/manager/internal/auth"
+	"opensource.internal/manager/internal/store"
+)
+
+// toError is the one place that decides which status an error is answered
+// with. What is not known here is a fault of the manager.
+func toError(err error) *Error {
+	var (
+		ours     *Error
+		invalid  *store.InvalidError
+		field    *auth.FieldError
+		conflict *store.ConflictError
+		inUse    *store.InUseError
+		tooMany  *auth.TooManyError
+	)
+	switch {
+	case errors.As(err, &ours):
+		return ours
+	case errors.Is(err, store.ErrNotFound):
+		return &Error{Status: http.StatusNotFound, Code: "not_found", Message: "there is no such record"}
+	case errors.As(err, &invalid):
+		return invalidFields(invalid.Fields)
+	case errors.As(err, &field):
+		return invalidFields(map[string]string{field.Field: field.Err.Error()})
+	case errors.As(err, &conflict):
+		return conflicting(conflict)
+	case errors.As(err, &inUse):
+		return &Error{Status: http.StatusConflict, Code: "in_use", Message: inUse.Error() + "; delete these first, or use ?cascade=true where it exists"}
+	case errors.Is(err, auth.ErrUnauthorized):
+		return errUnauthorized
+	case errors.Is(err, auth.ErrForbidden):
+		return errForbidden
+	case errors.As(err, &tooMany):
+		return &Error{
+			Status: http.StatusTooManyRequests, Code: "too_many_requests", Message: tooMany.Error(),
+			Header: http.Header{"Retry-After": {strconv.Itoa(tooMany.Seconds())}},
+		}
+	}
+	return internalError(err)
+}
+
+func conflicting(conflict *store.ConflictError) *Error {
+	answer := &Error{Status: http.StatusConflict, Code: "conflict", Message: conflict.Message}
+	if conflict.Field != "" {
+		answer.Fields = map[string]string{conflict.Field: conflict.Message}
+	}
+	if len(conflict.Holders) > 0 {
+		answer.Message += " (" + strings.Join(conflict.Holders, ", ") + ")"
+	}
+	return answer
+}
+
+// invalidFields names every field in the message, too: not every client shows
+// more than that.
+func invalidFields(fields map[string]string) *Error {
+	var faults []string
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		faults = append(faults, name+": "+fields[name])
+	}
+	return &Error{
+		Status: http.StatusUnprocessableEntity, Code: "validation_failed",
+		Message: strings.Join(faults, "; "), Fields: fields,
+	}
+}
+
+// logFault logs the cause of a 5xx, which the answer does not show.
+func logFault(ctx context.Context, failed *Error) {
+	if failed.Status < http.StatusInternalServerError || ctx.Err() != nil {
+		return
+	}
+	auth.RequestOf(ctx).Log.ErrorContext(ctx, "request failed", "err", failed.cause)
+}
+
+// Refuse answers a plain HTTP request with an error, and logs its cause if it
+// is a fault of the manager.
+func Refuse(w http.ResponseWriter, r *http.Request, err error) {
+	refused := toError(err)
+	logFault(r.Context(), refused)
+	refused.write(w)
+}
+
+// NoRoute, NoMethod and CrossOrigin are the refusals that routing makes.
+func NoRoute(w http.ResponseWriter, r *http.Request)     { Refuse(w, r, errNoRoute) }
+func NoMethod(w http.ResponseWriter, r *http.Request)    { Refuse(w, r, errNoMethod) }
+func CrossOrigin(w http.ResponseWriter, r *http.Request) { Refuse(w, r, errCrossOrigin) }
+
+// Panicked answers a request whose handler has panicked; the cause is logged
+// already.
+func Panicked(w http.ResponseWriter, _ *http.Request) { internalError(nil).write(w) }

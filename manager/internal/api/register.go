@@ -1,0 +1,70 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/gin-gonic/gin"
+
+	"opensource.internal/manager/internal/auth"
+)
+
+// handler answers one operation: it gets a decoded, valid request and returns
+// an answer or an error for toError.
+type handler[I, O any] func(context.Context, *I) (*O, error)
+
+// register adds an operation to the API and its description.
+func register[I, O any](api huma.API, method, path, summary string, success int, h handler[I, O]) {
+	huma.Register(api, huma.Operation{
+		OperationID:   operationID(method, path),
+		Method:        method,
+		Path:          path,
+		Summary:       summary,
+		DefaultStatus: success,
+		Tags:          []string{strings.Split(path, "/")[1]},
+	}, func(ctx context.Context, in *I) (*O, error) {
+		out, err := h(ctx, in)
+		if err == nil {
+			return out, nil
+		}
+		refused := toError(err)
+		logFault(ctx, refused)
+		return nil, refused
+	})
+}
+
+// operationID is the method and the path in words: patch-sites-id.
+func operationID(method, path string) string {
+	words := strings.NewReplacer("/", "-", "{", "", "}", "").Replace(path)
+	return strings.ToLower(method) + words
+}
+
+// someone lets everybody through who has valid credentials.
+func (a *API) someone(c *gin.Context) {
+	a.admit(c, func(auth.Role) bool { return true })
+}
+
+// member lets viewers read and administrators do everything.
+func (a *API) member(c *gin.Context) {
+	if c.Request.Method == http.MethodGet {
+		a.admit(c, auth.Role.CanRead)
+		return
+	}
+	a.admit(c, auth.Role.CanWrite)
+}
+
+// admit checks the credentials before anything of the request is looked at.
+func (a *API) admit(c *gin.Context, allowed func(auth.Role) bool) {
+	who, err := a.auth.Authenticate(c.Request)
+	if err == nil && !allowed(who.Role) {
+		err = auth.ErrForbidden
+	}
+	if err != nil {
+		Refuse(c.Writer, c.Request, err)
+		c.Abort()
+		return
+	}
+	c.Request = c.Request.WithContext(withPrincipal(c.Request.Context(), who))
+}

@@ -1,0 +1,97 @@
+package api
+
+import (
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humagin"
+	"github.com/gin-gonic/gin"
+)
+
+// routes is the table of contents of the API.
+func (a *API) routes(engine *gin.Engine, checkIn http.Handler) {
+	engine.POST(basePath+"/agents", gin.WrapH(checkIn))
+
+	config := humaConfig(a.version, a.prefix)
+	open := humagin.NewWithGroup(engine, engine.Group(basePath), config)
+	get(open, "/health", "Whether the manager is alive and ready", a.health)
+	post(open, "/session", "Sign in", a.signIn)
+
+	someone := humagin.NewWithGroup(engine, engine.Group(basePath, a.someone), config)
+	get(someone, "/session", "Who is asking", a.whoAmI)
+	remove(someone, "/session", "Sign out", a.signOut)
+
+	// Reading needs a viewer, everything else an administrator.
+	members := engine.Group(basePath, a.member)
+	api := humagin.NewWithGroup(engine, members, config)
+
+	get(api, "/sites", "List sites", a.listSites)
+	post(api, "/sites", "Create a site", a.createSite)
+	get(api, "/sites/{id}", "Show a site", a.getSite)
+	patch(api, "/sites/{id}", "Change a site", a.updateSite)
+	remove(api, "/sites/{id}", "Delete a site", a.deleteSite)
+	get(api, "/sites/{id}/snapshot", "Show what the site's agent gets", a.getSnapshot)
+
+	get(api, "/sites/{id}/nodes", "List the nodes of a site", a.listNodes)
+	post(api, "/sites/{id}/nodes", "Create a node", a.createNode)
+	get(api, "/nodes/{id}", "Show a node", a.getNode)
+	patch(api, "/nodes/{id}", "Change a node", a.updateNode)
+	remove(api, "/nodes/{id}", "Delete a node", a.deleteNode)
+
+	get(api, "/sites/{id}/containers", "List the containers of a site", a.listContainers)
+	post(api, "/sites/{id}/containers", "Create a container", a.createContainer)
+	get(api, "/containers/{id}", "Show a container", a.getContainer)
+	patch(api, "/containers/{id}", "Change a container", a.updateContainer)
+	remove(api, "/containers/{id}", "Delete a container", a.deleteContainer)
+
+	get(api, "/containers/{id}/services", "List the services of a container", a.listServices)
+	post(api, "/containers/{id}/services", "Create a service", a.createService)
+	get(api, "/services/{id}", "Show a service", a.getService)
+	patch(api, "/services/{id}", "Change a service", a.updateService)
+	remove(api, "/services/{id}", "Delete a service", a.deleteService)
+
+	get(api, "/containers/{id}/volumes", "List the volumes of a container", a.listVolumes)
+	post(api, "/containers/{id}/volumes", "Create a volume", a.createVolume)
+	get(api, "/volumes/{id}", "Show a volume", a.getVolume)
+	patch(api, "/volumes/{id}", "Change a volume", a.updateVolume)
+	remove(api, "/volumes/{id}", "Delete a volume's record; its directory stays", a.deleteVolume)
+
+	get(api, "/external-domains", "List external domains", a.listExternalDomains)
+	post(api, "/external-domains", "Create an external domain", a.createExternalDomain)
+	get(api, "/external-domains/{id}", "Show an external domain", a.getExternalDomain)
+	patch(api, "/external-domains/{id}", "Change an external domain", a.updateExternalDomain)
+	remove(api, "/external-domains/{id}", "Delete an external domain", a.deleteExternalDomain)
+
+	get(api, "/agents", "List agents", a.listAgents)
+	get(api, "/agents/{id}", "Show an agent", a.getAgent)
+	remove(api, "/agents/{id}", "Forget an agent; one that checks in appears anew", a.deleteAgent)
+
+	get(api, "/api-keys", "List API keys", a.listAPIKeys)
+	post(api, "/api-keys", "Create an API key; it is shown only now", a.createAPIKey)
+	get(api, "/api-keys/{id}", "Show an API key", a.getAPIKey)
+	remove(api, "/api-keys/{id}", "Revoke an API key for good", a.revokeAPIKey)
+
+	get(api, "/users", "List users", a.listUsers)
+	post(api, "/users", "Create a user", a.createUser)
+	get(api, "/users/{id}", "Show a user", a.getUser)
+	remove(api, "/users/{id}", "Delete a user", a.deleteUser)
+
+	members.GET("/openapi.json", openAPI(open, a.log))
+}
+
+// get, post, patch and remove register a handler under a method.
+func get[I, O any](api huma.API, path, summary string, h handler[I, O]) {
+	register(api, http.MethodGet, path, summary, http.StatusOK, h)
+}
+
+func post[I, O any](api huma.API, path, summary string, h handler[I, O]) {
+	register(api, http.MethodPost, path, summary, http.StatusCreated, h)
+}
+
+func patch[I, O any](api huma.API, path, summary string, h handler[I, O]) {
+	register(api, http.MethodPatch, path, summary, http.StatusOK, h)
+}
+
+func remove[I, O any](api huma.API, path, summary string, h handler[I, O]) {
+	register(api, http.MethodDelete, path, summary, http.StatusNoContent, h)
+}

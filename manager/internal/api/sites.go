@@ -1,0 +1,112 @@
+package api
+
+import (
+	"context"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"opensource.internal/manager/internal/inventory"
+	"opensource.internal/manager/internal/store"
+)
+
+type site struct {
+	ID             int64     `json:"id"`
+	Name           string    `json:"name"`
+	InternalDomain *string   `json:"internalDomain"`
+	DHCPRange      *string   `json:"dhcpRange"`
+	SubnetMask     *string   `json:"subnetMask"`
+	Gateway        *string   `json:"gateway"`
+	DNSForwarders  *string   `json:"dnsForwarders"`
+	ExternalIP     *string   `json:"externalIp"`
+	VolumesRoot    *string   `json:"volumesRoot"`
+	PortRange      *string   `json:"portRange"`
+	CreatedAt      time.Time `json:"createdAt"`
+	UpdatedAt      time.Time `json:"updatedAt"`
+}
+
+func showSite(s store.Site) site {
+	return site{
+		ID: s.ID, Name: s.Name, InternalDomain: text(s.InternalDomain), DHCPRange: text(s.DHCPRange),
+		SubnetMask: text(s.SubnetMask), Gateway: text(s.Gateway), DNSForwarders: text(s.DNSForwarders),
+		ExternalIP: text(s.ExternalIP), VolumesRoot: text(s.VolumesRoot), PortRange: text(s.PortRange),
+		CreatedAt: s.CreatedAt.UTC(), UpdatedAt: s.UpdatedAt.UTC(),
+	}
+}
+
+type sitePatch struct {
+	Name           field[string] `json:"name,omitempty"`
+	InternalDomain field[string] `json:"internalDomain,omitempty" example:"lab.internal"`
+	DHCPRange      field[string] `json:"dhcpRange,omitempty" example:"192.0.2.100,192.0.2.200"`
+	SubnetMask     field[string] `json:"subnetMask,omitempty" example:"255.255.255.0"`
+	Gateway        field[string] `json:"gateway,omitempty" example:"192.0.2.1"`
+	DNSForwarders  field[string] `json:"dnsForwarders,omitempty" example:"9.9.9.9,1.1.1.1"`
+	ExternalIP     field[string] `json:"externalIp,omitempty"`
+	VolumesRoot    field[string] `json:"volumesRoot,omitempty" doc:"Folder that is bind-mounted into the agent; the default if null"`
+	PortRange      field[string] `json:"portRange,omitempty" example:"2000-2999"`
+}
+
+func (b sitePatch) apply(s *inventory.Site) error {
+	b.Name.set(&s.Name)
+	b.InternalDomain.set(&s.InternalDomain)
+	b.DHCPRange.set(&s.DHCPRange)
+	b.SubnetMask.set(&s.SubnetMask)
+	b.Gateway.set(&s.Gateway)
+	b.DNSForwarders.set(&s.DNSForwarders)
+	b.ExternalIP.set(&s.ExternalIP)
+	b.VolumesRoot.set(&s.VolumesRoot)
+	b.PortRange.set(&s.PortRange)
+	return nil
+}
+
+type siteCreate sitePatch
+
+// TransformSchema implements huma.SchemaTransformer.
+func (siteCreate) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
+	return require(s, "name")
+}
+
+type listSites struct {
+	paging
+	Name string `query:"name"`
+}
+
+func (a *API) listSites(ctx context.Context, in *listSites) (*page[site], error) {
+	rows, total, err := a.store.ListSites(ctx, store.SiteFilter{Name: in.Name}, in.options())
+	if err != nil {
+		return nil, err
+	}
+	return respondPage(rows, total, in.paging, showSite), nil
+}
+
+func (a *API) createSite(ctx context.Context, in *withBody[siteCreate]) (*created[site], error) {
+	var wanted inventory.Site
+	if err := sitePatch(in.Body).apply(&wanted); err != nil {
+		return nil, err
+	}
+	row, err := a.store.CreateSite(ctx, wanted)
+	if err != nil {
+		return nil, err
+	}
+	return &created[site]{a.location("sites", row.ID), data[site]{showSite(row)}}, nil
+}
+
+func (a *API) getSite(ctx context.Context, in *byID) (*answer[site], error) {
+	row, err := a.store.GetSite(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	return respond(showSite(row)), nil
+}
+
+func (a *API) updateSite(ctx context.Context, in *toRecord[sitePatch]) (*answer[site], error) {
+	row, err := a.store.UpdateSite(ctx, in.ID, in.Body.apply)
+	if err != nil {
+		return nil, err
+	}
+	return respond(showSite(row)), nil
+}
+
+func (a *API) deleteSite(ctx context.Context, in *cascading) (*empty, error) {
+	return nil, a.store.DeleteSite(ctx, in.ID, in.Cascade)
+}

@@ -1,0 +1,35 @@
+package auth
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"net/netip"
+)
+
+type contextKey struct{}
+
+// Request is what a handler may want to know of the HTTP request it answers,
+// where it only has the context.
+type Request struct {
+	// Client is the address of who is asking, behind trusted proxies.
+	Client netip.Addr
+	// HTTP is the request as it came, for what depends on its headers.
+	HTTP *http.Request
+	// Log names the request in every line.
+	Log *slog.Logger
+}
+
+// WithRequest puts the description of a request into its context.
+func WithRequest(ctx context.Context, r Request) context.Context {
+	return context.WithValue(ctx, contextKey{}, r)
+}
+
+// RequestOf is the description of the request being answered.
+func RequestOf(ctx context.Context) Request {
+	r, _ := ctx.Value(contextKey{}).(Request)
+	if r.Log == nil {
+		r.Log = slog.Default()
+	}
+	return r
+}
