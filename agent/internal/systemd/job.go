@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"github.com/coreos/go-systemd/v22/dbus"
 )
 
 // JobError is a job that systemd ended without success.
@@ -26,16 +28,16 @@ func (e *JobError) Error() string {
 // ReloadOrRestart reloads the unit, or restarts it if it cannot be reloaded,
 // or starts it if it does not run, and waits for the job's result.
 func (m *Manager) ReloadOrRestart(ctx context.Context, unit string) error {
-	return wrap("reload", unit, m.job(ctx, unit, func(ctx context.Context, result chan<- string) error {
-		_, err := m.conn.ReloadOrRestartUnitContext(ctx, unit, "replace", result)
+	return wrap("reload", unit, m.job(ctx, unit, func(ctx context.Context, conn *dbus.Conn, result chan<- string) error {
+		_, err := conn.ReloadOrRestartUnitContext(ctx, unit, "replace", result)
 		return err
 	}))
 }
 
 // Restart restarts or starts the unit and waits for the job's result.
 func (m *Manager) Restart(ctx context.Context, unit string) error {
-	return wrap("restart", unit, m.job(ctx, unit, func(ctx context.Context, result chan<- string) error {
-		_, err := m.conn.RestartUnitContext(ctx, unit, "replace", result)
+	return wrap("restart", unit, m.job(ctx, unit, func(ctx context.Context, conn *dbus.Conn, result chan<- string) error {
+		_, err := conn.RestartUnitContext(ctx, unit, "replace", result)
 		return err
 	}))
 }
@@ -43,15 +45,17 @@ func (m *Manager) Restart(ctx context.Context, unit string) error {
 // job queues a job and waits for its result. Starts that failed before do not
 // count against the unit's start limit: after a rollback a service must not
 // stay down because of the attempts that came before it.
-func (m *Manager) job(ctx context.Context, unit string, queue func(context.Context, chan<- string) error) error {
+func (m *Manager) job(ctx context.Context, unit string, queue func(context.Context, *dbus.Conn, chan<- string) error) error {
 	ctx, cancel := context.WithTimeout(ctx, jobTimeout)
 	defer cancel()
-	err := m.call(ctx, func(ctx context.Context) error { return m.conn.ResetFailedUnitContext(ctx, unit) })
+	err := m.call(ctx, func(ctx context.Context, conn *dbus.Conn) error {
+		return conn.ResetFailedUnitContext(ctx, unit)
+	})
 	if errors.Is(err, ErrNoBus) || errors.Is(err, ErrTimeout) {
 		return err
 	} // Else there was no failure to reset.
 	result := make(chan string, 1)
-	if err := m.call(ctx, func(ctx context.Context) error { return queue(ctx, result) }); err != nil {
+	if err := m.call(ctx, func(ctx context.Context, conn *dbus.Conn) error { return queue(ctx, conn, result) }); err != nil {
 		return err
 	}
 	select {

@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"syscall"
 	"time"
 
@@ -30,8 +31,9 @@ const (
 
 // Manager talks to systemd over one connection, made when it is first needed.
 // A bus that could not be reached, or fell silent, is not tried again. It is
-// not safe for concurrent use.
+// safe for concurrent use.
 type Manager struct {
+	mutex sync.Mutex
 	dial  func(context.Context) (*dbus.Conn, error)
 	conn  *dbus.Conn
 	close context.CancelFunc
@@ -43,18 +45,26 @@ type Manager struct {
 func New() *Manager { return &Manager{dial: dbus.NewWithContext} }
 
 // Close closes the connection, if there is one.
-func (m *Manager) Close() {
+func (m *Manager) Close() { m.giveUp(fmt.Errorf("%w: closed", ErrNoBus)) }
+
+// giveUp closes the connection, if there is one; why is the error of every
+// later call.
+func (m *Manager) giveUp(why error) {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
 	if m.conn != nil {
 		m.conn.Close()
 		m.close()
 	}
-	m.conn, m.fault = nil, fmt.Errorf("%w: closed", ErrNoBus)
+	m.conn, m.fault = nil, why
 }
 
-// connected makes the connection unless there is one.
-func (m *Manager) connected(ctx context.Context) error {
+// connected returns the connection, which it makes if there is none.
+func (m *Manager) connected(ctx context.Context) (*dbus.Conn, error) {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
 	if m.conn != nil || m.fault != nil {
-		return m.fault
+		return m.conn, m.fault
 	}
 	// The library ties the connection to the context it was made with.
 	lifetime, end := context.WithCancel(context.WithoutCancel(ctx))
@@ -74,34 +84,34 @@ func (m *Manager) connected(ctx context.Context) error {
 		if got.err != nil {
 			end()
 			m.fault = fmt.Errorf("%w: %w", ErrNoBus, got.err)
-			return m.fault
+			return nil, m.fault
 		}
 		m.conn, m.close = got.conn, end
-		return nil
+		return m.conn, nil
 	case <-timeout.Done():
 		end()
 		err := fmt.Errorf("connect: %w", ErrTimeout)
 		if ctx.Err() == nil {
 			m.fault = err
 		}
-		return err
+		return nil, err
 	}
 }
 
 // call makes one call with the connection, and gives it callTimeout at most.
-func (m *Manager) call(ctx context.Context, do func(context.Context) error) error {
-	if err := m.connected(ctx); err != nil {
+func (m *Manager) call(ctx context.Context, do func(context.Context, *dbus.Conn) error) error {
+	conn, err := m.connected(ctx)
+	if err != nil {
 		return err
 	}
 	bounded, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	err := do(bounded)
+	err = do(bounded, conn)
 	if bounded.Err() == nil {
 		return err
 	}
 	if ctx.Err() == nil {
-		m.Close()
-		m.fault = ErrTimeout
+		m.giveUp(ErrTimeout)
 	}
 	return ErrTimeout
 }
@@ -140,8 +150,8 @@ func (m *Manager) MainProcess(ctx context.Context, unit string) (Process, error)
 
 // HUP sends SIGHUP to the unit's main process.
 func (m *Manager) HUP(ctx context.Context, unit string) error {
-	err := m.call(ctx, func(ctx context.Context) error {
-		return m.conn.KillUnitWithTarget(ctx, unit, dbus.Main, int32(syscall.SIGHUP))
+	err := m.call(ctx, func(ctx context.Context, conn *dbus.Conn) error {
+		return conn.KillUnitWithTarget(ctx, unit, dbus.Main, int32(syscall.SIGHUP))
 	})
 	return wrap("send SIGHUP to", unit, err)
 }
@@ -150,11 +160,11 @@ func (m *Manager) HUP(ctx context.Context, unit string) error {
 func property[T any](ctx context.Context, m *Manager, unit, iface, name string) (T, error) {
 	var value T
 	var found *dbus.Property
-	err := m.call(ctx, func(ctx context.Context) (err error) {
+	err := m.call(ctx, func(ctx context.Context, conn *dbus.Conn) (err error) {
 		if iface == "Unit" {
-			found, err = m.conn.GetUnitPropertyContext(ctx, unit, name)
+			found, err = conn.GetUnitPropertyContext(ctx, unit, name)
 		} else {
-			found, err = m.conn.GetUnitTypePropertyContext(ctx, unit, iface, name)
+			found, err = conn.GetUnitTypePropertyContext(ctx, unit, iface, name)
 		}
 		return err
 	})
