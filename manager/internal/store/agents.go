@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"gorm.io/gorm"
+
 	"opensource.internal/agent/checkin"
 )
 
@@ -63,16 +65,44 @@ func (a Agent) Presence(now time.Time) Presence {
 // own clock may have been set back.
 func (a Agent) Age(now time.Time) time.Duration { return max(0, now.Sub(a.LastSeenAt)) }
 
+var agentSort = map[string]string{"hostname": "hostname", "siteId": "site_id", "lastSeenAt": "last_seen_at"}
+
 // ListAgents returns a page of agents, with the heartbeats that are still in
-// memory, and the number of all that match. Sort: id, hostname, siteId, lastSeenAt.
+// memory, and the number of all that match. Sort: id, hostname, siteId,
+// lastSeenAt (by what is stored, which may lag by a heartbeat interval).
 func (s *Store) ListAgents(ctx context.Context, filter AgentFilter, opts ListOptions) ([]Agent, int64, error) {
-	panic("soon")
+	query := where(s.read.WithContext(ctx), "site_id", filter.SiteID)
+	agents, total, err := list[Agent](where(query, "hostname", filter.Hostname), opts, agentSort)
+	s.heartbeats.mergeInto(agents)
+	return agents, total, err
 }
 
 // GetAgent returns an agent, with the heartbeat that is still in memory, or
 // ErrNotFound.
-func (s *Store) GetAgent(ctx context.Context, id int64) (Agent, error) { panic("soon") }
+func (s *Store) GetAgent(ctx context.Context, id int64) (Agent, error) {
+	agent, err := get[Agent](s.read.WithContext(ctx), id)
+	if err != nil {
+		return Agent{}, err
+	}
+	one := []Agent{agent}
+	s.heartbeats.mergeInto(one)
+	return one[0], nil
+}
+
+// FindAgent returns the agent of a host name in a site, or ErrNotFound.
+func (s *Store) FindAgent(ctx context.Context, siteID int64, hostname string) (Agent, error) {
+	agents, _, err := s.ListAgents(ctx, AgentFilter{SiteID: siteID, Hostname: hostname}, ListOptions{})
+	if err == nil && len(agents) == 0 {
+		err = ErrNotFound
+	}
+	if err != nil {
+		return Agent{}, err
+	}
+	return agents[0], nil
+}
 
 // DeleteAgent forgets an agent or returns ErrNotFound. One that still checks
 // in appears anew.
-func (s *Store) DeleteAgent(ctx context.Context, id int64) error { panic("soon") }
+func (s *Store) DeleteAgent(ctx context.Context, id int64) error {
+	return s.update(ctx, func(tx *gorm.DB) error { return removeOne[Agent](tx, id) })
+}

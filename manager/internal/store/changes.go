@@ -2,8 +2,15 @@ package store
 
 import (
 	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"sync"
+	"sync/atomic"
 
-	"gorm.io/gorm"
+	"github.com/mattn/go-sqlite3"
 )
 
 // Versions are the change counters of one moment. A counter moves with every
@@ -24,11 +31,162 @@ func (v Versions) Site(id int64) uint64 { return v.sites[id] }
 
 // Versions returns the counters. It sees everything committed before the
 // call, costs a few microseconds, and is meant to be asked on every request:
-// concurrent calls share one look at the database.
-func (s *Store) Versions(ctx context.Context) (Versions, error) { panic("soon") }
+// concurrent calls share one look at the database. It waits for no other
+// process longer than SQLite takes to read one page.
+func (s *Store) Versions(ctx context.Context) (Versions, error) {
+	if err := ctx.Err(); err != nil {
+		return Versions{}, err
+	}
+	versions, err := s.changes.look()
+	if err != nil {
+		return Versions{}, fmt.Errorf("look for changes: %w", err)
+	}
+	return versions, nil
+}
 
-type changes struct{}
+// changes watches the database on a connection of its own: `PRAGMA
+// data_version` differs from its last value there if any other connection, of
+// this process or another, has committed meanwhile (sqlite.org/pragma.html).
+// That costs no disk access; only when it moved are the counters read.
+type changes struct {
+	source string
+	// begun counts the looks that have begun. A look that began after a call
+	// arrived is new enough for it.
+	begun atomic.Uint64
 
-func watchChanges(path string, read *gorm.DB) (*changes, error) { return &changes{}, nil }
+	mu          sync.Mutex // held while looking
+	conn        driver.Conn
+	dataVersion driver.Stmt
+	counters    driver.Stmt
+	seen        int64
+	current     Versions
+	err         error
+	closed      bool
+}
 
-func (*changes) close() error { return nil }
+func watchChanges(path string) (*changes, error) {
+	c := &changes{source: dataSource(path, url.Values{"_query_only": {"1"}, "_busy_timeout": {"1000"}})}
+	_, err := c.look()
+	return c, err
+}
+
+func (c *changes) look() (Versions, error) {
+	arrived := c.begun.Load()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.begun.Load() > arrived {
+		return c.current, c.err
+	}
+	c.begun.Add(1)
+	if c.err = c.refresh(); c.err != nil {
+		c.disconnect() // a new connection next time: a passing fault must not stay
+	}
+	return c.current, c.err
+}
+
+func (c *changes) refresh() error {
+	if c.closed {
+		return errors.New("the database is closed")
+	}
+	fresh := c.conn == nil
+	if fresh {
+		if err := c.connect(); err != nil {
+			return err
+		}
+	}
+	version, err := c.readDataVersion()
+	if err != nil {
+		return err
+	}
+	if !fresh && version == c.seen {
+		return nil
+	}
+	// The counters are read after data_version: they are at least as new, and
+	// a commit in between is seen again by the next look.
+	current, err := c.readCounters()
+	if err != nil {
+		return err
+	}
+	c.current, c.seen = current, version
+	return nil
+}
+
+func (c *changes) connect() (err error) {
+	if c.conn, err = (&sqlite3.SQLiteDriver{}).Open(c.source); err != nil {
+		return err
+	}
+	if c.dataVersion, err = c.conn.Prepare("PRAGMA data_version"); err != nil {
+		return err
+	}
+	c.counters, err = c.conn.Prepare("SELECT scope, id, version FROM change_counters")
+	return err
+}
+
+func (c *changes) disconnect() {
+	for _, closer := range []io.Closer{c.dataVersion, c.counters, c.conn} {
+		if closer != nil {
+			_ = closer.Close() // nothing was written on it
+		}
+	}
+	c.conn, c.dataVersion, c.counters = nil, nil, nil
+}
+
+func (c *changes) close() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closed = true
+	c.disconnect()
+	return nil
+}
+
+func (c *changes) readDataVersion() (int64, error) {
+	row := []driver.Value{nil}
+	rows, err := c.dataVersion.Query(nil) //nolint:staticcheck // without a context the driver needs no goroutine
+	if err != nil {
+		return 0, err
+	}
+	if err := errors.Join(rows.Next(row), rows.Close()); err != nil {
+		return 0, err
+	}
+	version, ok := row[0].(int64)
+	if !ok {
+		return 0, fmt.Errorf("data_version is a %T", row[0])
+	}
+	return version, nil
+}
+
+func (c *changes) readCounters() (Versions, error) {
+	rows, err := c.counters.Query(nil) //nolint:staticcheck // as above
+	if err != nil {
+		return Versions{}, err
+	}
+	defer rows.Close()
+	versions := Versions{sites: map[int64]uint64{}}
+	row := make([]driver.Value, 3)
+	for {
+		if err := rows.Next(row); errors.Is(err, io.EOF) {
+			return versions, nil
+		} else if err != nil {
+			return Versions{}, err
+		}
+		scope, _ := row[0].(string)
+		id, _ := row[1].(int64)
+		version, _ := row[2].(int64)
+		versions.count(scope, id, uint64(version))
+	}
+}
+
+func (v *Versions) count(scope string, id int64, version uint64) {
+	switch scope {
+	case "site":
+		v.sites[id] = version
+	case "keys":
+		v.Keys = version
+	case "sessions":
+		v.Sessions = version
+	case "users":
+		v.Users = version
+	case "agents":
+		v.Agents = version
+	}
+}

@@ -1,12 +1,139 @@
 package store
 
 import (
+	"context"
+	"encoding/json"
+	"fmt"
 	"log/slog"
+	"sync"
 	"time"
+
+	"gorm.io/gorm"
+
+	"opensource.internal/agent/checkin"
 )
 
-type heartbeats struct{}
+// Heartbeat is a check-in of a known agent that said nothing new.
+type Heartbeat struct {
+	AgentID     int64
+	At          time.Time
+	PeerAddress string
+	ClockSkewMS *int64
+	Report      *checkin.Request // not modified after it was handed over
+}
 
-func startHeartbeats(*Store, time.Duration, *slog.Logger) *heartbeats { return &heartbeats{} }
+// Beat notes a heartbeat in memory. One transaction writes all of an interval;
+// ListAgents and GetAgent know them at once.
+func (s *Store) Beat(beat Heartbeat) { s.heartbeats.add(beat) }
 
-func (*heartbeats) stop() error { return nil }
+// heartbeats gathers the latest heartbeat of each agent.
+type heartbeats struct {
+	store *Store
+	log   *slog.Logger
+	quit  chan struct{}
+	done  chan struct{}
+
+	mu      sync.RWMutex
+	pending map[int64]Heartbeat
+	writing map[int64]Heartbeat // taken from pending, not committed yet
+}
+
+// flushWait bounds one write of heartbeats, also the last one at Close.
+const flushWait = 2 * time.Second
+
+func startHeartbeats(s *Store, interval time.Duration, log *slog.Logger) *heartbeats {
+	h := &heartbeats{store: s, log: log, quit: make(chan struct{}), done: make(chan struct{}), pending: map[int64]Heartbeat{}}
+	go h.run(interval)
+	return h
+}
+
+func (h *heartbeats) run(interval time.Duration) {
+	defer close(h.done)
+	ticker := time.NewTicker(interval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+			if err := h.flush(); err != nil {
+				h.log.Error("heartbeats stay in memory", "err", err)
+			}
+		case <-h.quit:
+			return
+		}
+	}
+}
+
+// stop writes what is left.
+func (h *heartbeats) stop() error {
+	close(h.quit)
+	<-h.done
+	return h.flush()
+}
+
+func (h *heartbeats) add(beat Heartbeat) {
+	h.mu.Lock()
+	h.pending[beat.AgentID] = beat
+	h.mu.Unlock()
+}
+
+// flush writes all pending heartbeats. After a fault they wait for the next
+// flush, unless newer ones have come.
+func (h *heartbeats) flush() error {
+	h.mu.Lock()
+	batch := h.pending
+	h.pending, h.writing = map[int64]Heartbeat{}, batch
+	h.mu.Unlock()
+
+	var err error
+	if len(batch) > 0 {
+		ctx, cancel := context.WithTimeout(context.Background(), flushWait)
+		defer cancel()
+		err = h.store.update(ctx, func(tx *gorm.DB) error { return writeHeartbeats(tx, batch) })
+	}
+
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.writing = nil
+	if err != nil {
+		for id, beat := range batch {
+			if _, newer := h.pending[id]; !newer {
+				h.pending[id] = beat
+			}
+		}
+	}
+	return err
+}
+
+func writeHeartbeats(tx *gorm.DB, batch map[int64]Heartbeat) error {
+	for id, beat := range batch {
+		report, err := json.Marshal(beat.Report)
+		if err != nil {
+			return fmt.Errorf("encode report of agent %d: %w", id, err)
+		}
+		// A check-in that was recorded meanwhile is newer, and stays.
+		err = tx.Exec(`UPDATE agents SET last_seen_at = ?, peer_address = ?, clock_skew_ms = ?, report = ?
+			WHERE id = ? AND last_seen_at <= ?`,
+			beat.At, beat.PeerAddress, beat.ClockSkewMS, string(report), id, beat.At).Error
+		if err != nil {
+			return fmt.Errorf("write heartbeat of agent %d: %w", id, err)
+		}
+	}
+	return nil
+}
+
+// mergeInto brings agents from the database up to date.
+func (h *heartbeats) mergeInto(agents []Agent) {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	for i := range agents {
+		for _, beats := range []map[int64]Heartbeat{h.writing, h.pending} {
+			if beat, ok := beats[agents[i].ID]; ok && !beat.At.Before(agents[i].LastSeenAt) {
+				agents[i].LastSeenAt, agents[i].PeerAddress = beat.At, beat.PeerAddress
+				agents[i].ClockSkewMS, agents[i].Report = beat.ClockSkewMS, *beat.Report
+			}
+		}
+	}
+}
+
+// FlushHeartbeats writes the heartbeats that are in memory at once.
+func (s *Store) FlushHeartbeats() error { return s.heartbeats.flush() }

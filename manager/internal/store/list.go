@@ -1,7 +1,6 @@
 package store
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -88,17 +87,4 @@ func sortedKeys(m map[string]string) []string {
 	}
 	slices.Sort(keys)
 	return keys
-}
-
-// get reads the T of an id.
-func get[T any](tx *gorm.DB, id int64) (T, error) {
-	var row T
-	err := tx.Take(&row, "id = ?", id).Error
-	if errors.Is(err, gorm.ErrRecordNotFound) {
-		return row, ErrNotFound
-	}
-	if err != nil {
-		return row, fmt.Errorf("read record %d: %w", id, err)
-	}
-	return row, nil
 }

@@ -2,8 +2,14 @@ package store
 
 import (
 	"context"
+	"database/sql"
+	"errors"
+	"fmt"
 	"time"
 
+	"gorm.io/gorm"
+
+	"opensource.internal/agent/checkin"
 	"opensource.internal/manager/internal/inventory"
 )
 
@@ -18,24 +24,134 @@ type Site struct {
 // SiteFilter chooses sites. Zero fields choose all.
 type SiteFilter struct{ Name string }
 
+var siteSort = map[string]string{"name": "name", "createdAt": "created_at", "updatedAt": "updated_at"}
+
 // ListSites returns a page of sites and the number of all that match.
 // Sort: id, name, createdAt, updatedAt.
 func (s *Store) ListSites(ctx context.Context, filter SiteFilter, opts ListOptions) ([]Site, int64, error) {
-	panic("soon")
+	query := s.read.WithContext(ctx)
+	if filter.Name != "" {
+		query = query.Where("lower(name) = lower(?)", filter.Name)
+	}
+	return list[Site](query, opts, siteSort)
 }
 
 // GetSite returns a site or ErrNotFound.
-func (s *Store) GetSite(ctx context.Context, id int64) (Site, error) { panic("soon") }
+func (s *Store) GetSite(ctx context.Context, id int64) (Site, error) {
+	return get[Site](s.read.WithContext(ctx), id)
+}
 
 // CreateSite stores a new site. Errors: *InvalidError, *ConflictError.
-func (s *Store) CreateSite(ctx context.Context, site inventory.Site) (Site, error) { panic("soon") }
+func (s *Store) CreateSite(ctx context.Context, site inventory.Site) (Site, error) {
+	if err := site.Normalise(); err != nil {
+		return Site{}, err
+	}
+	row := Site{Site: site}
+	err := s.update(ctx, func(tx *gorm.DB) error { return insert(tx, &row, row.unique()...) })
+	return row, err
+}
 
 // UpdateSite applies change to a site. Errors: those of change, ErrNotFound,
 // *InvalidError, *ConflictError.
 func (s *Store) UpdateSite(ctx context.Context, id int64, change func(*inventory.Site) error) (Site, error) {
-	panic("soon")
+	var row Site
+	err := s.update(ctx, func(tx *gorm.DB) (err error) {
+		if row, err = get[Site](tx, id); err != nil {
+			return err
+		}
+		before := row
+		if err := change(&row.Site); err != nil {
+			return err
+		}
+		if err := row.Site.Normalise(); err != nil {
+			return err
+		}
+		if err := checkSiteAddresses(tx, row); err != nil {
+			return err
+		}
+		return save(tx, before, &row, row.unique()...)
+	})
+	return row, err
+}
+
+func (s Site) unique() []unique {
+	return []unique{{
+		field: "name", message: fmt.Sprintf("there is already a site %q", s.Name),
+		holders: `SELECT 'site "' || name || '"' FROM sites WHERE lower(name) = lower(?) AND id <> ?`,
+		args:    []any{s.Name, s.ID},
+	}}
+}
+
+// checkSiteAddresses refuses network settings that do not go with what is in
+// the site: a gateway that is somebody's address, or a range from which the
+// address of the site's own agent would be handed out.
+func checkSiteAddresses(tx *gorm.DB, site Site) error {
+	faults := map[string]string{}
+	if site.Gateway != "" {
+		var holders []string
+		err := tx.Raw(`SELECT 'node "' || name || '"' FROM nodes WHERE site_id = @site AND ipv4_address = @gateway
+			UNION ALL SELECT 'container "' || hostname || '"' FROM containers WHERE site_id = @site AND ipv4_address = @gateway`,
+			sql.Named("site", site.ID), sql.Named("gateway", site.Gateway)).Scan(&holders).Error
+		if err != nil {
+			return fmt.Errorf("look for who has the gateway's address: %w", err)
+		}
+		if len(holders) > 0 {
+			faults["gateway"] = fmt.Sprintf("%s is the address of %s", site.Gateway, holders[0])
+		}
+	}
+	if leases, err := checkin.ParseDHCPRange(site.DHCPRange); err == nil {
+		agent, err := agentWithin(tx, site.ID, leases)
+		if err != nil {
+			return err
+		}
+		if agent != "" {
+			faults["dhcpRange"] = fmt.Sprintf("%s contains the address of the site's agent, %s", site.DHCPRange, agent)
+		}
+	}
+	if len(faults) > 0 {
+		return &InvalidError{Fields: faults}
+	}
+	return nil
+}
+
+// agentWithin names an agent of the site whose address lies in the range.
+func agentWithin(tx *gorm.DB, siteID int64, leases checkin.DHCPRange) (string, error) {
+	var agents []Agent
+	if err := tx.Where("site_id = ?", siteID).Find(&agents).Error; err != nil {
+		return "", fmt.Errorf("read the site's agents: %w", err)
+	}
+	for _, agent := range agents {
+		addr, err := checkin.ParseIPv4(string(agent.Report.IPv4Address))
+		if err == nil && leases.Contains(addr) {
+			return fmt.Sprintf("%s (%s)", addr, agent.Hostname), nil
+		}
+	}
+	return "", nil
 }
 
 // DeleteSite deletes a site with its agents, revisions and keys; cascade also
 // with its nodes and all on them. Errors: ErrNotFound, *InUseError.
-func (s *Store) DeleteSite(ctx context.Context, id int64, cascade bool) error { panic("soon") }
+func (s *Store) DeleteSite(ctx context.Context, id int64, cascade bool) error {
+	return s.update(ctx, func(tx *gorm.DB) error {
+		site, err := get[Site](tx, id)
+		if err != nil {
+			return err
+		}
+		if !cascade {
+			err = requireUnused(tx, fmt.Sprintf("site %q", site.Name),
+				`SELECT 'node "' || name || '"' FROM nodes WHERE site_id = @site
+				UNION ALL SELECT 'external domain "' || name || '"' FROM external_domains WHERE default_site_id = @site`,
+				sql.Named("site", id))
+		} else {
+			err = errors.Join(
+				remove[Volume](tx, "site_id = ?", id),
+				remove[Service](tx, "site_id = ?", id),
+				remove[Container](tx, "site_id = ?", id),
+				remove[Node](tx, "site_id = ?", id))
+		}
+		if err != nil {
+			return err
+		}
+		return removeOne[Site](tx, id)
+	})
+}

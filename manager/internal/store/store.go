@@ -87,7 +87,7 @@ func (s *Store) connect() (err error) {
 	if s.read, err = openPool(s.path, max(4, runtime.NumCPU()), url.Values{"_query_only": {"1"}}); err != nil {
 		return err
 	}
-	s.changes, err = watchChanges(s.path, s.read)
+	s.changes, err = watchChanges(s.path)
 	return err
 }
 
@@ -129,6 +129,7 @@ func openPool(path string, size int, more url.Values) (*gorm.DB, error) {
 		Logger:                 logger.Discard, // errors are returned, and logged once by whoever handles them
 		SkipDefaultTransaction: true,
 		NowFunc:                now,
+		TranslateError:         true, // constraint faults by SQLite's extended codes, not by text
 	})
 	if err != nil {
 		return nil, errors.Join(err, db.Close())

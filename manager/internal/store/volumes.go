@@ -2,7 +2,10 @@ package store
 
 import (
 	"context"
+	"fmt"
 	"time"
+
+	"gorm.io/gorm"
 
 	"opensource.internal/manager/internal/inventory"
 )
@@ -43,29 +46,109 @@ type VolumeFilter struct {
 	Status      VolumeStatus
 }
 
+// Who owns a new volume's directory, as the site's agent sees it: root of an
+// unprivileged container with the id map that Proxmox gives by default.
+const (
+	VolumeUID = 100000
+	VolumeGID = 100000
+)
+
+var volumeSort = map[string]string{
+	"name": "name", "mountPath": "mount_path", "hostPath": "host_path", "status": "status",
+	"createdAt": "created_at", "updatedAt": "updated_at",
+}
+
 // ListVolumes returns a page of volumes and the number of all that match.
 // Sort: id, name, mountPath, hostPath, status, createdAt, updatedAt.
 func (s *Store) ListVolumes(ctx context.Context, filter VolumeFilter, opts ListOptions) ([]Volume, int64, error) {
-	panic("soon")
+	query := where(s.read.WithContext(ctx), "site_id", filter.SiteID)
+	query = where(query, "container_id", filter.ContainerID)
+	return list[Volume](where(query, "status", filter.Status), opts, volumeSort)
 }
 
 // GetVolume returns a volume or ErrNotFound.
-func (s *Store) GetVolume(ctx context.Context, id int64) (Volume, error) { panic("soon") }
+func (s *Store) GetVolume(ctx context.Context, id int64) (Volume, error) {
+	return get[Volume](s.read.WithContext(ctx), id)
+}
 
 // CreateVolume stores a new volume of a container, with the host path derived
 // from site, owner, container and name. Errors: ErrNotFound (no such
 // container), *InvalidError, *ConflictError.
 func (s *Store) CreateVolume(ctx context.Context, containerID int64, volume inventory.Volume) (Volume, error) {
-	panic("soon")
+	if err := volume.Normalise(); err != nil {
+		return Volume{}, err
+	}
+	row := Volume{
+		ContainerID: containerID, Volume: volume,
+		UID: VolumeUID, GID: VolumeGID, Status: VolumePending,
+	}
+	err := s.update(ctx, func(tx *gorm.DB) error {
+		container, err := get[Container](tx, containerID)
+		if err != nil {
+			return err
+		}
+		site, err := get[Site](tx, container.SiteID)
+		if err != nil {
+			return err
+		}
+		row.SiteID = site.ID
+		row.HostPath, err = inventory.VolumePath(site.VolumesRoot, site.ID, container.Owner, container.Hostname, volume.Name)
+		if err != nil {
+			return invalid("name", "%v", err)
+		}
+		return insert(tx, &row, row.unique()...)
+	})
+	return row, err
 }
 
 // UpdateVolume applies change to a volume. The host path stays. A change of
 // mode makes it pending again. Errors: those of change, ErrNotFound,
 // *InvalidError, *ConflictError.
 func (s *Store) UpdateVolume(ctx context.Context, id int64, change func(*inventory.Volume) error) (Volume, error) {
-	panic("soon")
+	var row Volume
+	err := s.update(ctx, func(tx *gorm.DB) (err error) {
+		if row, err = get[Volume](tx, id); err != nil {
+			return err
+		}
+		before := row
+		if err := change(&row.Volume); err != nil {
+			return err
+		}
+		if err := row.Volume.Normalise(); err != nil {
+			return err
+		}
+		if row.Mode != before.Mode {
+			row.Status, row.StatusMessage = VolumePending, ""
+		}
+		return save(tx, before, &row, row.unique()...)
+	})
+	return row, err
+}
+
+func (v Volume) unique() []unique {
+	return []unique{
+		{
+			field: "name", message: fmt.Sprintf("the container already has a volume %q", v.Name),
+			holders: `SELECT 'volume "' || name || '"' FROM volumes WHERE container_id = ? AND name = ? AND id <> ?`,
+			args:    []any{v.ContainerID, v.Name, v.ID},
+		},
+		{
+			field: "mountPath", message: fmt.Sprintf("the container already mounts a volume at %s", v.MountPath),
+			holders: `SELECT 'volume "' || name || '"' FROM volumes WHERE container_id = ? AND mount_path = ? AND id <> ?`,
+			args:    []any{v.ContainerID, v.MountPath, v.ID},
+		},
+		{
+			// A container that was renamed keeps its paths.
+			field: "name", message: fmt.Sprintf("the directory %s belongs to a volume of another container", v.HostPath),
+			holders: `SELECT 'volume "' || v.name || '" of container "' || c.hostname || '"'
+				FROM volumes v JOIN containers c ON c.id = v.container_id WHERE v.site_id = ? AND v.host_path = ? AND v.id <> ?`,
+			args: []any{v.SiteID, v.HostPath, v.ID},
+		},
+	}
 }
 
 // DeleteVolume deletes a volume's record or returns ErrNotFound. Its directory
 // stays.
-func (s *Store) DeleteVolume(ctx context.Context, id int64) error { panic("soon") }
+func (s *Store) DeleteVolume(ctx context.Context, id int64) error {
+	return s.update(ctx, func(tx *gorm.DB) error { return removeOne[Volume](tx, id) })
+}

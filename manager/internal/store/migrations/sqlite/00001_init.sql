@@ -1,6 +1,5 @@
--- +goose NO TRANSACTION
--- Migrate wraps all pending files in one transaction of its own, with
--- foreign keys off and a foreign_key_check before the commit.
+-- Migrate runs all pending files in one transaction of its own, with foreign
+-- keys off and a foreign_key_check before the commit.
 --
 -- Texts that are not set are '' rather than NULL; unique indexes leave them out.
 
@@ -19,7 +18,7 @@ CREATE TABLE sites (
   created_at      DATETIME NOT NULL,
   updated_at      DATETIME NOT NULL
 );
-CREATE UNIQUE INDEX sites_name ON sites (name);
+CREATE UNIQUE INDEX sites_name ON sites (lower(name));
 
 CREATE TABLE nodes (
   id           INTEGER PRIMARY KEY AUTOINCREMENT,

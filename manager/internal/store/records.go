@@ -1,0 +1,111 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+
+	"gorm.io/gorm"
+)
+
+// get reads the T of an id.
+func get[T any](tx *gorm.DB, id int64) (T, error) {
+	var row T
+	err := tx.Take(&row, "id = ?", id).Error
+	if errors.Is(err, gorm.ErrRecordNotFound) {
+		return row, ErrNotFound
+	}
+	if err != nil {
+		return row, fmt.Errorf("read record %d: %w", id, err)
+	}
+	return row, nil
+}
+
+// unique is a rule that the database enforces, with the query that names the
+// records which hold the value when it refuses a write.
+type unique struct {
+	field   string // the JSON name
+	message string
+	holders string // SELECT of one text column
+	args    []any
+}
+
+// insert writes a new row. A value that is taken is a *ConflictError.
+func insert[T any](tx *gorm.DB, row *T, rules ...unique) error {
+	return explain(tx, "create record", tx.Create(row).Error, rules)
+}
+
+// save writes a changed row, unless nothing changed. A value that is taken is
+// a *ConflictError.
+func save[T any](tx *gorm.DB, before T, row *T, rules ...unique) error {
+	if reflect.DeepEqual(before, *row) {
+		return nil
+	}
+	return explain(tx, "update record", tx.Select("*").Updates(row).Error, rules)
+}
+
+// remove deletes the rows of T that match.
+func remove[T any](tx *gorm.DB, condition string, args ...any) error {
+	if err := tx.Where(condition, args...).Delete(new(T)).Error; err != nil {
+		return fmt.Errorf("delete records: %w", err)
+	}
+	return nil
+}
+
+// removeOne deletes the T of an id or returns ErrNotFound.
+func removeOne[T any](tx *gorm.DB, id int64) error {
+	result := tx.Where("id = ?", id).Delete(new(T))
+	if result.Error != nil {
+		return fmt.Errorf("delete record %d: %w", id, result.Error)
+	}
+	if result.RowsAffected == 0 {
+		return ErrNotFound
+	}
+	return nil
+}
+
+// explain finds out which rule a refused write broke. The transaction is still
+// usable: SQLite takes back the one statement.
+func explain(tx *gorm.DB, act string, err error, rules []unique) error {
+	if err == nil {
+		return nil
+	}
+	if !errors.Is(err, gorm.ErrDuplicatedKey) {
+		return fmt.Errorf("%s: %w", act, err)
+	}
+	for _, rule := range rules {
+		var holders []string
+		if err := tx.Raw(rule.holders, rule.args...).Scan(&holders).Error; err != nil {
+			return fmt.Errorf("%s: look for who holds %s: %w", act, rule.field, err)
+		}
+		if len(holders) > 0 {
+			return &ConflictError{Field: rule.field, Message: rule.message, Holders: holders}
+		}
+	}
+	return fmt.Errorf("%s: %w", act, err)
+}
+
+// maxNamed is how many dependants an InUseError names.
+const maxNamed = 10
+
+// requireUnused returns an *InUseError if the queries, each a SELECT of one
+// text column, name any dependant.
+func requireUnused(tx *gorm.DB, record, query string, args ...any) error {
+	var names []string
+	if err := tx.Raw(query, args...).Scan(&names).Error; err != nil {
+		return fmt.Errorf("look for what depends on %s: %w", record, err)
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	return &InUseError{Record: record, Dependants: names[:min(len(names), maxNamed)], Total: len(names)}
+}
+
+// where adds a condition to a query unless its value is the zero value.
+func where[V comparable](query *gorm.DB, column string, value V) *gorm.DB {
+	var zero V
+	if value == zero {
+		return query
+	}
+	return query.Where(column+" = ?", value)
+}
