@@ -81,7 +81,7 @@ func (d dnsmasq) activate(ctx context.Context, a apply.Activation) error {
 		err = d.units.HUP(ctx, dnsmasqUnit)
 	}
 	if err == nil && a.Revision != "" {
-		err = poll(ctx, a.Window, func(ctx context.Context) error { return d.answers(ctx, a.Revision) })
+		err = poll(ctx, a.Window, 0, func(ctx context.Context) error { return d.answers(ctx, a.Revision) })
 	}
 	if err == nil {
 		err = d.runs(ctx, before.PID, restart)

@@ -22,6 +22,9 @@ const (
 	nginxGlobals = "daemon on; master_process on;"
 	// nginxTestTimeout is twice what 10,000 TLS servers take.
 	nginxTestTimeout = 18 * time.Second
+	// nginxHandover is how long old workers may still accept connections after
+	// new ones have begun to: nginx waits 100 ms before it tells them to quit.
+	nginxHandover = 200 * time.Millisecond
 )
 
 // nginx is the web server: one file, reloaded by systemd. A reload can report
@@ -82,7 +85,7 @@ func (n nginx) activate(ctx context.Context, a apply.Activation) error {
 	case a.Revision == "":
 		err = running(ctx, n.units, nginxUnit)
 	default:
-		err = poll(ctx, a.Window, func(ctx context.Context) error { return n.serves(ctx, a.Revision) })
+		err = poll(ctx, a.Window, nginxHandover, func(ctx context.Context) error { return n.serves(ctx, a.Revision) })
 	}
 	return withLines(err, log.newLines(gravest))
 }

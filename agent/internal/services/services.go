@@ -66,20 +66,30 @@ func running(ctx context.Context, units Units, unit string) error {
 	return err
 }
 
-// poll calls proven, at growing intervals, until it returns nil or the window
-// is over. The last error is the result.
-func poll(ctx context.Context, window time.Duration, proven func(context.Context) error) error {
+// poll calls proven, at growing intervals, until it has returned nil all the
+// time for as long as steady, or until the window is over. The last error is
+// the result then.
+func poll(ctx context.Context, window, steady time.Duration, proven func(context.Context) error) error {
 	const first, longest = 10 * time.Millisecond, 250 * time.Millisecond
 	ctx, cancel := context.WithTimeout(ctx, window)
 	defer cancel()
-	var last error
+	last := errors.New("no answer")
+	var since time.Time
 	for pause := first; ; pause = min(2*pause, longest) {
-		err := proven(ctx)
-		if err == nil {
-			return nil
+		switch err := proven(ctx); {
+		case err != nil:
+			since = time.Time{}
+			if ctx.Err() == nil {
+				last = err
+			}
+		case since.IsZero():
+			since = time.Now()
 		}
-		if last == nil || !errors.Is(err, context.DeadlineExceeded) {
-			last = err
+		if !since.IsZero() {
+			if time.Since(since) >= steady {
+				return nil
+			}
+			pause = first
 		}
 		select {
 		case <-time.After(pause):
