@@ -22,6 +22,7 @@ require (
 	gorm.io/gorm v1.31.2
 	opensource.internal/agent v0.0.0
 	opensource.internal/templates v0.0.0
+	pgregory.net/rapid v1.3.0
 )
 
 require (
