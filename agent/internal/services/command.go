@@ -56,7 +56,7 @@ func output(ctx context.Context, timeout time.Duration, name string, args ...str
 	cmd.WaitDelay = time.Second
 
 	err = cmd.Run()
-	text := strings.TrimSpace(written.String())
+	text := strings.TrimSpace(written.kept.String())
 	var exit *exec.ExitError
 	switch {
 	case ctx.Err() != nil:
@@ -70,11 +70,11 @@ func output(ctx context.Context, timeout time.Duration, name string, args ...str
 }
 
 // capped is a buffer that drops what goes beyond maxOutput.
-type capped struct{ bytes.Buffer }
+type capped struct{ kept bytes.Buffer }
 
 func (c *capped) Write(p []byte) (int, error) {
-	if room := maxOutput - c.Len(); room > 0 {
-		c.Buffer.Write(p[:min(room, len(p))])
+	if room := maxOutput - c.kept.Len(); room > 0 {
+		c.kept.Write(p[:min(room, len(p))])
 	}
 	return len(p), nil
 }

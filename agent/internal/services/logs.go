@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"strings"
 	"time"
@@ -16,18 +17,17 @@ const (
 
 // logMark is a place in a log file.
 type logMark struct {
-	path   string
-	offset int64
+	path string
+	end  fs.FileInfo // nil if there was no file
 }
 
-// markLog marks the present end of the file. A file that does not exist is
-// marked at its beginning.
+// markLog marks the present end of the file.
 func markLog(path string) logMark {
-	mark := logMark{path: path}
-	if info, err := os.Stat(path); err == nil {
-		mark.offset = info.Size()
+	info, err := os.Stat(path)
+	if err != nil {
+		return logMark{path, nil}
 	}
-	return mark
+	return logMark{path, info}
 }
 
 // newLines returns the lines written since, of those that wanted selects, at
@@ -39,10 +39,15 @@ func (m logMark) newLines(wanted func(string) bool) []string {
 		return nil
 	}
 	defer file.Close()
-	if info, err := file.Stat(); err == nil && info.Size() < m.offset {
-		m.offset = 0 // rotated
+	now, err := file.Stat()
+	if err != nil {
+		return nil
 	}
-	content, err := io.ReadAll(io.NewSectionReader(file, m.offset, maxOutput))
+	var offset int64 // the beginning, if the log was rotated since
+	if m.end != nil && os.SameFile(m.end, now) && m.end.Size() <= now.Size() {
+		offset = m.end.Size()
+	}
+	content, err := io.ReadAll(io.NewSectionReader(file, offset, maxOutput))
 	if err != nil {
 		return nil
 	}

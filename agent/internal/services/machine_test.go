@@ -1,14 +1,14 @@
 package services
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -29,23 +29,24 @@ type machine struct {
 	restarts int
 	hups     int
 
-	mutex sync.Mutex
-	log   bytes.Buffer
+	log  *os.File // what the programs write
+	told int64    // how much of it the journal has told
 }
 
-func (m *machine) Write(p []byte) (int, error) {
-	m.mutex.Lock()
-	defer m.mutex.Unlock()
-	return m.log.Write(p)
+func logFile(t *testing.T) *os.File {
+	t.Helper()
+	file, err := os.OpenFile(filepath.Join(t.TempDir(), "log"), os.O_CREATE|os.O_RDWR|os.O_APPEND, 0o600)
+	must(t, err)
+	t.Cleanup(func() { _ = file.Close() })
+	return file
 }
 
-// journal returns all that was logged and forgets it.
+// journal returns what was logged since it was called last.
 func (m *machine) journal(context.Context, string, time.Time) []string {
-	m.mutex.Lock()
-	defer m.mutex.Unlock()
-	defer m.log.Reset()
+	content, _ := io.ReadAll(io.NewSectionReader(m.log, m.told, 1<<20))
+	m.told += int64(len(content))
 	var lines []string
-	for line := range strings.Lines(m.log.String()) {
+	for line := range strings.Lines(string(content)) {
 		_, message, _ := strings.Cut(strings.TrimSpace(line), ": ") // without the program's name
 		lines = append(lines, message)
 	}
@@ -95,7 +96,7 @@ func (m *machine) Restart(ctx context.Context, _ string) error {
 		return err
 	}
 	m.process = exec.Command(m.argv[0], m.argv[1:]...)
-	m.process.Stdout, m.process.Stderr = m, m
+	m.process.Stdout, m.process.Stderr = m.log, m.log
 	m.ended, m.started = make(chan struct{}), time.Now()
 	if err := m.process.Start(); err != nil {
 		return err
@@ -122,7 +123,7 @@ func (m *machine) run(ctx context.Context, argv []string) error {
 		return nil
 	}
 	command := exec.CommandContext(ctx, argv[0], argv[1:]...)
-	command.Stderr = m
+	command.Stderr = m.log
 	if err := command.Run(); err != nil {
 		return &systemd.JobError{Result: "failed", Unit: "exit-code"}
 	}

@@ -33,6 +33,7 @@ func newWebSite(t *testing.T) *webSite {
 	must(t, os.Mkdir(filepath.Join(dir, "conf.d"), 0o755))
 	conf := filepath.Join(dir, "nginx.conf")
 	site := &webSite{dir: dir, machine: &machine{
+		log:    logFile(t),
 		argv:   []string{"nginx", "-g", "daemon off; master_process on;", "-c", conf},
 		check:  []string{"nginx", "-t", "-q", "-c", conf},
 		reload: []string{"nginx", "-c", conf, "-s", "reload"},

@@ -1,0 +1,158 @@
+package services
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"opensource.internal/agent/internal/systemd"
+)
+
+func TestUnitArguments(t *testing.T) {
+	for name, test := range map[string]struct {
+		content string
+		want    []string
+		fault   string
+	}{
+		"Debian's": {
+			"#DNSMASQ_OPTS=\"--conf-file=/etc/dnsmasq.alt\"\nCONFIG_DIR=/etc/dnsmasq.d,.dpkg-dist,.dpkg-old,.dpkg-new\n",
+			[]string{"-7", "/etc/dnsmasq.d,.dpkg-dist,.dpkg-old,.dpkg-new"}, "",
+		},
+		"options": {
+			"DNSMASQ_OPTS=\"--log-queries  -i eth0\" # more\nexport CONFIG_DIR=''\n",
+			[]string{"--log-queries", "-i", "eth0"}, "",
+		},
+		"the last one counts": {"CONFIG_DIR=/a\nCONFIG_DIR=/b\n", []string{"-7", "/b"}, ""},
+		"another main file": {
+			"DNSMASQ_OPTS='--conf-file=/etc/dnsmasq.alt'\n", nil,
+			"DNSMASQ_OPTS in FILE has the option --conf-file=/etc/dnsmasq.alt: dnsmasq would not read",
+		},
+		"short option":            {"DNSMASQ_OPTS='-C/x'\n", nil, "has the option -C/x"},
+		"left to the shell":       {"CONFIG_DIR=$DIR\nDNSMASQ_OPTS=\"$(id)\"\n", nil, ""},
+		"broken quotes":           {"CONFIG_DIR=\"/a\nDNSMASQ_OPTS='x' y\n", nil, ""},
+		"two words are a command": {"CONFIG_DIR=/a reboot\n", nil, ""},
+		"empty":                   {"", nil, ""},
+		"NUL bytes":               {strings.Repeat("\x00", 4096), nil, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "dnsmasq")
+			must(t, os.WriteFile(path, []byte(test.content), 0o644))
+			got, err := unitArguments(path)
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Error(diff)
+			}
+			fault := strings.ReplaceAll(test.fault, "FILE", path)
+			if (err == nil) != (fault == "") || err != nil && !strings.Contains(err.Error(), fault) {
+				t.Errorf("got %v, want %q", err, fault)
+			}
+		})
+	}
+	if args, err := unitArguments(filepath.Join(t.TempDir(), "missing")); args != nil || err != nil {
+		t.Errorf("missing file: %v, %v", args, err)
+	}
+}
+
+func TestBlame(t *testing.T) {
+	const candidate, live = "/etc/nginx/.nginx.conf.opensource-agent.new-1", "/etc/nginx/nginx.conf"
+	for said, want := range map[string]string{
+		`nginx: [emerg] unknown directive "x" in ` + candidate + ":3\nnginx: configuration file " + candidate + " test failed": `nginx: [emerg] unknown directive "x" in ` + live + ":3\nnginx: configuration file " + live + " test failed",
+
+		"nginx: [warn] duplicate MIME type in " + candidate + ":1\nnginx: [emerg] unexpected end of file in /etc/nginx/conf.d/a b.conf:7": "the fault is in /etc/nginx/conf.d/a b.conf, which is not managed by opensource-agent: correct or remove it\nnginx: [warn] duplicate MIME type in " + live + ":1\nnginx: [emerg] unexpected end of file in /etc/nginx/conf.d/a b.conf:7",
+
+		"dnsmasq: bad option at line 1 of /etc/dnsmasq.d/x": "the fault is in /etc/dnsmasq.d/x, which is not managed by opensource-agent: correct or remove it\ndnsmasq: bad option at line 1 of /etc/dnsmasq.d/x",
+
+		`nginx: [emerg] cannot load certificate "/etc/ssl/certs/a.crt": BIO_new_file() failed`: `nginx: [emerg] cannot load certificate "/etc/ssl/certs/a.crt": BIO_new_file() failed`,
+	} {
+		if diff := cmp.Diff(want, blame(errors.New(said), candidate, live).Error()); diff != "" {
+			t.Error(diff)
+		}
+	}
+	if blame(nil, candidate, live) != nil {
+		t.Error("no error became one")
+	}
+}
+
+// The tool ignores SIGTERM and has a child that holds its output open.
+func TestCommandThatHangsIsKilledWithItsChildren(t *testing.T) {
+	dir := t.TempDir()
+	tool := filepath.Join(dir, "hang")
+	must(t, os.WriteFile(tool, []byte("#!/bin/sh\ntrap '' TERM\necho started\nsleep 60 &\nsleep 60\n"), 0o755))
+	start := time.Now()
+	err := command(t.Context(), 300*time.Millisecond, tool, "-t")
+	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "had not ended in time") {
+		t.Errorf("got %v", err)
+	}
+	if took := time.Since(start); took > 5*time.Second {
+		t.Errorf("took %v", took)
+	}
+}
+
+func TestCommandOutputIsCapped(t *testing.T) {
+	tool := filepath.Join(t.TempDir(), "chatty")
+	must(t, os.WriteFile(tool, []byte("#!/bin/sh\nhead -c 1000000 /dev/zero | tr '\\0' x\nexit 1\n"), 0o755))
+	err := command(t.Context(), 10*time.Second, tool, "-t")
+	if err == nil || len(err.Error()) != maxOutput {
+		t.Errorf("an error of %d bytes", len(err.Error()))
+	}
+}
+
+func TestInstalledSaysWhatToInstall(t *testing.T) {
+	err := installed("no-such-tool", "a-package")
+	if err == nil || err.Error() != "no-such-tool is not installed: install the Debian package a-package" {
+		t.Error(err)
+	}
+}
+
+func TestNewLogLines(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "error.log")
+	must(t, os.WriteFile(path, []byte("1 [emerg] 1#1: old\n"), 0o644))
+	mark := markLog(path)
+	log, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
+	must(t, err)
+	defer log.Close()
+	_, err = log.WriteString("2 [emerg] 1#1: bind() failed\n3 [error] 1#1: a request\n4 [emerg] 1#1: bind() failed\n5 [alert] 1#1: other\n")
+	must(t, err)
+	want := []string{"2 [emerg] 1#1: bind() failed", "5 [alert] 1#1: other"}
+	if diff := cmp.Diff(want, mark.newLines(gravest)); diff != "" {
+		t.Error(diff)
+	}
+
+	must(t, os.Rename(path, path+".1"))
+	must(t, os.WriteFile(path, []byte("6 [emerg] 1#1: the log is rotated, and longer again than it was when it was marked\n"), 0o644))
+	if diff := cmp.Diff([]string{"6 [emerg] 1#1: the log is rotated, and longer again than it was when it was marked"}, mark.newLines(gravest)); diff != "" {
+		t.Error(diff)
+	}
+	if lines := markLog(filepath.Join(t.TempDir(), "missing")).newLines(gravest); lines != nil {
+		t.Errorf("missing log: %v", lines)
+	}
+}
+
+// states answers with a load state.
+type states struct {
+	noBus
+	load string
+}
+
+func (s states) LoadState(context.Context, string) (string, error) { return s.load, nil }
+
+func TestReady(t *testing.T) {
+	for load, want := range map[string]string{
+		"loaded":    "",
+		"not-found": "systemd has no unit nginx.service: install the Debian package nginx",
+		"masked":    "unit nginx.service is masked: run systemctl unmask nginx.service",
+	} {
+		err := ready(t.Context(), states{load: load}, "nginx.service", "nginx")
+		if (err == nil) != (want == "") || err != nil && err.Error() != want {
+			t.Errorf("%s: got %v", load, err)
+		}
+	}
+	if err := ready(t.Context(), noBus{}, "nginx.service", "nginx"); !errors.Is(err, systemd.ErrNoBus) {
+		t.Errorf("no bus: got %v", err)
+	}
+}
