@@ -41,6 +41,11 @@ type Service struct {
 	RunningETag  string                    `json:"runningEtag,omitempty"`
 	AppliedAt    *time.Time                `json:"appliedAt,omitempty"`
 	Quarantined  []checkin.QuarantinedItem `json:"quarantined,omitempty"`
+	// Drift is kept until a check-in that carried it was answered.
+	Drift []checkin.Drift `json:"drift,omitempty"`
+	// Digests holds the hexadecimal SHA-256 of every managed file that is in
+	// force, by path.
+	Digests map[string]string `json:"digests,omitempty"`
 }
 
 // Volumes is how the site's volumes stand.

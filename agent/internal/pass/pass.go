@@ -1,0 +1,260 @@
+// Package pass is one run of the agent: check in, put into force what the
+// answer or the last accepted snapshot means, and tell what happened.
+//
+// The manager is asked first, but nothing waits for it: with the manager away,
+// or with nothing new, the pass still makes sure that what is on disk and
+// running is what the last accepted snapshot means.
+package pass
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"opensource.internal/agent/checkin"
+	"opensource.internal/agent/internal/apply"
+	"opensource.internal/agent/internal/host"
+	"opensource.internal/agent/internal/services"
+	"opensource.internal/agent/internal/state"
+	"opensource.internal/agent/internal/systemd"
+	"opensource.internal/agent/render"
+)
+
+// Code is the exit status of a pass; a worse end has a higher one.
+type Code int
+
+// The exit codes of the agent.
+const (
+	Settled       Code = 0 // everything of the snapshot is in force and told
+	Unexpected    Code = 1 // the agent could not do its own work
+	Usage         Code = 2 // flags or configuration are wrong
+	ManagerAway   Code = 3 // no answer, or one that was refused; nothing was changed for it
+	Rejected      Code = 4 // something of the snapshot is not in force
+	NeedsAPerson  Code = 5 // a rollback failed
+	AnotherPassOn Code = 6 // another pass is running
+)
+
+// The bounds of a pass. Rolling back may take apply.Overrun longer than the
+// work on the host.
+const (
+	Limit     = 30 * time.Second
+	workLimit = Limit - apply.Overrun
+	lockWait  = 3 * time.Second
+	maxRounds = 5
+)
+
+// Options says what a pass is for and where it runs.
+type Options struct {
+	SiteID          int64
+	Client          *checkin.Client
+	Version         string // of the agent
+	Hostname        string // empty: that of the host
+	ManagerUpstream string // see render.Facts
+	ManagerHostname string // see render.Facts
+	StateDirectory  string
+	// Root relocates all files that are written, and turns systemd off, if it
+	// is not empty.
+	Root      string
+	BySystemd bool
+	Log       *slog.Logger
+}
+
+// pass is one run.
+type pass struct {
+	Options
+	started time.Time
+	dir     *state.Dir
+	state   state.State
+	// accepted is the snapshot that is meant to be in force.
+	accepted  state.Accepted
+	paths     render.Paths
+	templates *render.Templates
+	units     *systemd.Manager // nil with a Root
+	services  []services.Service
+	engine    apply.Engine
+
+	facts      host.Facts
+	unitStates map[string]string // ActiveState by service name
+	rounds     int
+	ensured    string // digest of the snapshot this pass has put into force
+	// manager is why the manager's answer could not be had or not be used.
+	manager error
+	// own holds what went wrong with the agent's own work.
+	own []error
+}
+
+// Run does one pass and returns how it ended.
+func Run(ctx context.Context, options Options) Code {
+	ctx, cancel := context.WithTimeout(ctx, Limit)
+	defer cancel()
+	p, unlock, err := begin(ctx, options)
+	if err != nil {
+		options.Log.Error(err.Error())
+		return codeOf(err)
+	}
+	defer unlock()
+	defer p.close()
+
+	p.look(ctx)
+	p.checkInUntilSettled(ctx)
+	p.save()
+	return p.conclude()
+}
+
+// begin takes the lock and reads what the agent knows.
+func begin(ctx context.Context, o Options) (*pass, func(), error) {
+	dir, err := state.Open(o.StateDirectory)
+	if err != nil {
+		return nil, nil, err
+	}
+	startedBy := state.ByHand
+	if o.BySystemd {
+		startedBy = state.ByTimer
+	}
+	unlock, err := dir.Lock(ctx, startedBy, lockWait)
+	if err != nil {
+		return nil, nil, err
+	}
+	p := &pass{Options: o, started: time.Now(), dir: dir}
+	var warnings []error
+	p.state, p.accepted, warnings = dir.Load()
+	for _, warning := range warnings {
+		o.Log.Warn("going on with less knowledge", "error", warning)
+	}
+	if p.state.Services == nil {
+		p.state.Services = map[string]state.Service{}
+	}
+	p.paths = relocated(o.Root)
+	p.templates = render.LoadTemplates(overrides(o.Root))
+	p.units = systemd.New()
+	p.services = services.All(p.units, p.paths)
+	p.engine = apply.Engine{Reload: o.Root == "", Log: o.Log}
+	return p, unlock, nil
+}
+
+func (p *pass) close() { p.units.Close() }
+
+func codeOf(err error) Code {
+	var locked *state.LockedError
+	if errors.As(err, &locked) {
+		return AnotherPassOn
+	}
+	return Unexpected
+}
+
+// checkInUntilSettled does the rounds: check in, put a new snapshot into
+// force, and check in again to tell. It is settled by an answer that brings
+// nothing new when there is nothing new to tell either.
+func (p *pass) checkInUntilSettled(ctx context.Context) {
+	for p.rounds = 1; p.rounds <= maxRounds; p.rounds++ {
+		fresh, err := p.checkIn(ctx)
+		if err != nil {
+			p.manager = err
+			p.Log.Warn("keeping the running configuration", "error", err)
+			if p.ensured == "" {
+				p.ensure(ctx)
+			}
+			return
+		}
+		if !fresh && p.ensured != "" {
+			return
+		}
+		told := p.tellable()
+		p.ensure(ctx)
+		if !fresh && p.tellable() == told {
+			return
+		}
+	}
+	p.Log.Warn("not settled", "rounds", maxRounds)
+	if _, err := p.checkIn(ctx); err != nil {
+		p.manager = err
+	}
+}
+
+// checkIn tells the manager how everything stands and takes its answer. fresh
+// is true if the answer is a snapshot that this pass has not put into force.
+func (p *pass) checkIn(ctx context.Context) (fresh bool, err error) {
+	request := p.request()
+	answer, err := p.Client.CheckIn(ctx, request, p.accepted.ETag)
+	if err != nil {
+		return false, err
+	}
+	p.markTold()
+	if answer.NotModified {
+		p.Log.Debug("checked in", "answer", "not modified")
+		return false, nil
+	}
+	return p.accept(answer)
+}
+
+// accept takes over a snapshot, unless it is not one for this agent.
+func (p *pass) accept(answer checkin.Answer) (fresh bool, err error) {
+	site := answer.Snapshot.Site
+	if site == nil && p.state.RealSite {
+		return false, fmt.Errorf("manager answered that there is no site %d, but this agent has run a real one: not obeyed", p.SiteID)
+	}
+	if site != nil && site.ID != p.SiteID {
+		return false, fmt.Errorf("manager answered with site %d instead of %d: not obeyed", site.ID, p.SiteID)
+	}
+	p.accepted = state.Accepted{ETag: answer.ETag, Data: answer.Data, Snapshot: answer.Snapshot}
+	p.state.RealSite = p.state.RealSite || site != nil
+	p.state.Volumes.Told = false // every snapshot is answered with all results
+	fresh = digest(answer.Data) != p.ensured
+	if fresh {
+		p.Log.Info("snapshot received", "etag", answer.ETag)
+	}
+	if err := p.dir.SaveAccepted(p.accepted); err != nil {
+		// Not remembered is not lost: the next pass asks for it again.
+		p.fault(err)
+	}
+	return fresh, nil
+}
+
+// fault notes that the agent could not do its own work.
+func (p *pass) fault(err error) {
+	p.own = append(p.own, err)
+	p.Log.Error(err.Error())
+}
+
+func (p *pass) save() {
+	if err := p.dir.SaveState(p.state); err != nil {
+		p.fault(err)
+	}
+}
+
+// conclude says in one line how the pass ended, and returns its exit code.
+func (p *pass) conclude() Code {
+	code := Settled
+	worse := func(c Code) { code = max(code, c) }
+	if len(p.own) > 0 {
+		worse(Unexpected)
+	}
+	if p.manager != nil {
+		worse(ManagerAway)
+	}
+	for _, service := range p.services {
+		stands := p.state.Services[service.Name]
+		switch {
+		case stands.Outcome == checkin.OutcomeStuck:
+			worse(NeedsAPerson)
+		case stands.LastApply == checkin.ApplyFailure:
+			worse(Rejected)
+		}
+	}
+	for _, volume := range p.state.Volumes.Results {
+		if !volume.Applied {
+			worse(Rejected)
+		}
+	}
+	p.Log.Debug("pass ended", "code", int(code), "rounds", p.rounds, "duration", time.Since(p.started).Round(time.Millisecond))
+	return code
+}
+
+func digest(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
