@@ -73,7 +73,7 @@ func TestLiveNGINX(t *testing.T) {
 	facts := hostFacts(t)
 	facts.Resolvers = []netip.Addr{netip.MustParseAddr(resolverAddr)}
 	serveDNS(t, resolverAddr+":53", map[string]string{"sso.example.com": authAddr})
-	serve(t, backendAddr+":8080", false, echo)
+	serve(t, backendAddr+":8080", false, containerHandler)
 	serve(t, backendAddr+":8443", true, echo)
 	auth := serveAuth(t)
 	serveUDPEcho(t, backendAddr+":7")
@@ -88,6 +88,8 @@ func TestLiveNGINX(t *testing.T) {
 	t.Run("pages", func(t *testing.T) { testPages(t) })
 	t.Run("proxy", func(t *testing.T) { testProxy(t) })
 	t.Run("upgrade", func(t *testing.T) { testUpgrade(t) })
+	t.Run("WebSocket", func(t *testing.T) { testWebSocket(t) })
+	t.Run("no buffering", func(t *testing.T) { testNoBuffering(t) })
 	t.Run("security headers", func(t *testing.T) { testSecurityHeaders(t) })
 	t.Run("sign-in", func(t *testing.T) { testSignIn(t, auth) })
 	t.Run("stream", func(t *testing.T) { testStream(t) })
@@ -207,6 +209,69 @@ func testUpgrade(t *testing.T) {
 	seen = upgrade("h2c")
 	if seen.Header.Get("Upgrade") != "" {
 		t.Errorf("an upgrade to %q passed", seen.Header.Get("Upgrade"))
+	}
+}
+
+// containerHandler echoes requests, speaks back on /socket once it is upgraded,
+// and on /duplex answers the first byte of a body before it waits for the rest.
+func containerHandler(w http.ResponseWriter, r *http.Request) {
+	switch r.URL.Path {
+	case "/socket":
+		conn, stream, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			return
+		}
+		defer conn.Close()
+		_, _ = io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n")
+		_, _ = io.CopyN(conn, stream, int64(len("hello")))
+	case "/duplex":
+		controller := http.NewResponseController(w)
+		_ = controller.EnableFullDuplex()
+		_, _ = io.CopyN(w, r.Body, 1)
+		_ = controller.Flush()
+		_, _ = io.Copy(w, r.Body)
+	default:
+		echo(w, r)
+	}
+}
+
+func testWebSocket(t *testing.T) {
+	conn := dialTLS(t, "app.example.com")
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(5 * time.Second))
+	_, _ = io.WriteString(conn, "GET /socket HTTP/1.1\r\nHost: app.example.com\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n")
+	reader := bufio.NewReader(conn)
+	resp, err := http.ReadResponse(reader, nil)
+	if err != nil || resp.StatusCode != http.StatusSwitchingProtocols {
+		t.Fatal(resp, err)
+	}
+	_, _ = io.WriteString(conn, "hello")
+	got, err := io.ReadAll(reader)
+	if string(got) != "hello" {
+		t.Errorf("the tunnel brought back %q, %v", got, err)
+	}
+}
+
+// testNoBuffering: a byte reaches the container while its request goes on, and
+// the answer comes back while the container's goes on.
+func testNoBuffering(t *testing.T) {
+	conn := dialTLS(t, "app.example.com")
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(5 * time.Second))
+	_, _ = io.WriteString(conn, "POST /duplex HTTP/1.1\r\nHost: app.example.com\r\nContent-Length: 2\r\n\r\na")
+	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	first := make([]byte, 1)
+	if _, err := io.ReadFull(resp.Body, first); err != nil || first[0] != 'a' {
+		t.Fatalf("%q, %v", first, err)
+	}
+	_, _ = io.WriteString(conn, "b")
+	rest, err := io.ReadAll(resp.Body)
+	if string(rest) != "b" {
+		t.Errorf("%q, %v", rest, err)
 	}
 }
 

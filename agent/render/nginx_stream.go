@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"strings"
 
 	"opensource.internal/agent/checkin"
 )
@@ -77,10 +76,4 @@ func (v *nginxView) parseStreamService(s checkin.StreamService) (streamService, 
 		service.ListenOptions = " udp reuseport"
 	}
 	return service, nil
-}
-
-// parentDomain returns the name without its first label.
-func parentDomain(name string) string {
-	_, parent, _ := strings.Cut(name, ".")
-	return parent
 }
