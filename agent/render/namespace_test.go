@@ -124,11 +124,14 @@ func startNGINX(t *testing.T, r Result, facts Facts) {
 	})
 }
 
-// hostFacts are those of a Debian 12 host whose files are in a folder of the
-// test, with our error pages.
+// hostFacts are those of a host with the installed nginx whose files are in a
+// folder of the test, with our error pages.
 func hostFacts(t *testing.T) Facts {
 	t.Helper()
 	facts := bookworm()
+	if installedNGINX(t).atLeast(versionHTTP2Directive) {
+		facts = trixie()
+	}
 	facts.Resolvers = facts.Resolvers[:0]
 	facts.Paths = pathsBelow(t, tempDir(t))
 	pages, err := filepath.Abs("../../packaging/agent/pages")

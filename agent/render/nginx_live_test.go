@@ -78,7 +78,7 @@ func TestLiveNGINX(t *testing.T) {
 	auth := serveAuth(t)
 	serveUDPEcho(t, backendAddr+":7")
 
-	result, err := NGINX(liveSnapshot(), facts, LoadTemplates(nil))
+	result, err := NGINX(http3(liveSnapshot()), facts, LoadTemplates(nil))
 	if err != nil || len(result.LeftOut) > 0 {
 		t.Fatal(err, result.LeftOut)
 	}
@@ -90,7 +90,7 @@ func TestLiveNGINX(t *testing.T) {
 	t.Run("upgrade", func(t *testing.T) { testUpgrade(t) })
 	t.Run("WebSocket", func(t *testing.T) { testWebSocket(t) })
 	t.Run("no buffering", func(t *testing.T) { testNoBuffering(t) })
-	t.Run("security headers", func(t *testing.T) { testSecurityHeaders(t) })
+	t.Run("security headers", func(t *testing.T) { testSecurityHeaders(t, facts.NGINX.HTTP3) })
 	t.Run("sign-in", func(t *testing.T) { testSignIn(t, auth) })
 	t.Run("stream", func(t *testing.T) { testStream(t) })
 }
@@ -125,6 +125,7 @@ func testPages(t *testing.T) {
 		{"https://closed.example.com/oauth2/sign_in", 503, "Sign-in is not available"},
 		{"https://gone.example.com/", 503, "Sign-in is not available"},
 		{"https://app.example.com/.opensource-agent/pages/404.html", 404, "There is nothing at this address"},
+		{"https://secret.example.com/.opensource-agent/auth", 404, "There is nothing at this address"},
 		{"http://app.example.com/.well-known/acme-challenge/none", 404, "There is nothing at this address"},
 	} {
 		got := get(t, test.url, nil)
@@ -275,7 +276,7 @@ func testNoBuffering(t *testing.T) {
 	}
 }
 
-func testSecurityHeaders(t *testing.T) {
+func testSecurityHeaders(t *testing.T, http3 bool) {
 	real, fallback := get(t, "https://app.example.com/", nil), get(t, "https://app.example.org/", nil)
 	for _, name := range []string{"Strict-Transport-Security", "X-Content-Type-Options", "X-Frame-Options", "Referrer-Policy"} {
 		if len(real.header.Values(name)) != 1 {
@@ -284,6 +285,9 @@ func testSecurityHeaders(t *testing.T) {
 		if len(fallback.header.Values(name)) != 0 {
 			t.Errorf("with the snakeoil certificate %s: %q", name, fallback.header.Values(name))
 		}
+	}
+	if altSvc := strings.Contains(real.header.Get("Alt-Svc"), "h3="); altSvc != http3 {
+		t.Errorf("HTTP/3 is offered: %t, want %t", altSvc, http3)
 	}
 	dead := get(t, "https://dead.example.com/", nil)
 	if dead.header.Get("Strict-Transport-Security") == "" {

@@ -17,15 +17,18 @@ type Facts struct {
 	NGINX NGINXFacts
 	// IPv6 is false where the kernel cannot open an IPv6 socket.
 	IPv6 bool
-	// Certificates tells, by external domain, which certificate pairs are fit
-	// for use. A domain that is not in it falls back to the snakeoil pair.
+	// Certificates tells, by external domain as CertificateDomains writes it,
+	// which certificate pairs are fit for use. A domain that is not in it
+	// falls back to the snakeoil pair.
 	Certificates map[string]CertificateFact
 	// Resolvers are the host's name servers, for names nginx resolves late.
+	// Without any, auth servers must be given by address.
 	Resolvers []netip.Addr
 	// ManagerUpstream is "127.0.0.1:PORT" if MANAGER_URL is a loopback
 	// address, else empty.
 	ManagerUpstream string
-	// ManagerHostname keeps a proxied server for the dashboard if not empty.
+	// ManagerHostname keeps a proxied server for the dashboard if not empty,
+	// as long as there is a ManagerUpstream.
 	ManagerHostname string
 	// DocsRoot is the folder of the static documentation site, or empty.
 	DocsRoot string
