@@ -8,7 +8,13 @@ package host
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
 	"net/netip"
+	"os"
+	"path/filepath"
 	"time"
 
 	"opensource.internal/agent/checkin"
@@ -26,7 +32,8 @@ type Inputs struct {
 	Domains []string
 	// CertDir and KeyDir hold DOMAIN.crt and DOMAIN.key.
 	CertDir, KeyDir string
-	// ModulesDir is the folder whose *.conf files load nginx's modules.
+	// ModulesDir is the folder whose *.conf files load nginx's modules. Root
+	// does not move it: nginx.conf always includes the host's.
 	ModulesDir string
 	// NGINX and DNSMasq are the programs.
 	NGINX, DNSMasq string
@@ -52,46 +59,57 @@ type Facts struct {
 
 	Hostname  string
 	IPv4      checkin.Text // the host's primary address, or empty
-	MachineID string       // hashed
+	MachineID string       // hashed, or empty
 
 	// Cache is for the next Probe.
 	Cache Cache
 	// Warnings are the facts that could not be found out, and why.
 	Warnings []error
+
+	modules []moduleFile
 }
 
-// Cache holds what was learnt of files, by path and identity.
+// Cache holds what was learnt of files, by program and by domain.
 type Cache struct {
 	Tools        map[string]Tool `json:"tools,omitempty"`
 	Certificates map[string]Pair `json:"certificates,omitempty"`
 }
 
-// Tool is an installed program.
-type Tool struct {
-	File FileID `json:"file"`
-	// Version is dotted, such as "1.26.3".
-	Version string `json:"version"`
-}
-
-// Pair is a certificate with its key, as last read.
-type Pair struct {
-	Certificate FileID `json:"certificate"`
-	Key         FileID `json:"key"`
-}
-
-// FileID tells a file from what it was before.
-type FileID struct {
-	Device uint64 `json:"dev"`
-	Inode  uint64 `json:"ino"`
-	Size   int64  `json:"size"`
-	MTime  int64  `json:"mtime"` // nanoseconds since the epoch
-	CTime  int64  `json:"ctime"` // likewise
-}
-
 // Probe finds out everything. It never fails as a whole: what cannot be found
-// out has its zero value and a warning.
+// out has its zero value and a warning. It runs no program whose file is the
+// one that in.Cache knows, and at most 5 s otherwise.
 func Probe(ctx context.Context, in Inputs) Facts {
-	return Facts{Cache: in.Cache}
+	in = in.withDefaults()
+	f := Facts{Cache: Cache{Tools: map[string]Tool{}, Certificates: map[string]Pair{}}}
+	f.probeTools(ctx, in)
+	f.probeMachine(in)
+	f.probeNetwork(in)
+	f.probeCertificates(in)
+	return f
+}
+
+func (in Inputs) withDefaults() Inputs {
+	fill := func(field *string, value string) {
+		if *field == "" {
+			*field = value
+		}
+	}
+	fill(&in.CertDir, Path(in.Root, "/etc/ssl/certs"))
+	fill(&in.KeyDir, Path(in.Root, "/etc/ssl/private"))
+	fill(&in.ModulesDir, "/etc/nginx/modules-enabled")
+	fill(&in.NGINX, findProgram("nginx"))
+	fill(&in.DNSMasq, findProgram("dnsmasq"))
+	fill(&in.StateDir, "/")
+	if in.Now.IsZero() {
+		in.Now = time.Now()
+	}
+	return in
+}
+
+func (f *Facts) warn(act string, err error) {
+	if err != nil {
+		f.Warnings = append(f.Warnings, fmt.Errorf("%s: %w", act, err))
+	}
 }
 
 // Render returns the part of render.Facts that the host decides.
@@ -99,11 +117,31 @@ func (f Facts) Render() render.Facts {
 	return render.Facts{NGINX: f.NGINX, IPv6: f.Host.IPv6, Certificates: f.Usable, Resolvers: f.Resolvers}
 }
 
-// Signature identifies everything found that could change a rendered file or
-// how it is tested: it is part of the fingerprint of a pass. Disk space and
-// dates are not in it.
-func (f Facts) Signature() string { return "" }
+// Signature identifies everything found that could change a rendered file, or
+// what its validator says: it is part of the fingerprint of a pass. Free space
+// and dates are not in it.
+func (f Facts) Signature() string {
+	tools := map[string]FileID{}
+	for name, tool := range f.Cache.Tools {
+		tools[name] = tool.File
+	}
+	content, err := json.Marshal([]any{f.Render(), tools, f.modules, f.Host.DNSMasq})
+	if err != nil {
+		return "" // no type in there can fail to be encoded
+	}
+	sum := sha256.Sum256(content)
+	return hex.EncodeToString(sum[:])
+}
 
-// Path returns where to read a file of the host: below root if it exists
-// there, else the path itself.
-func Path(root, path string) string { return path }
+// Path returns where to read a file or folder of the host: below root if it
+// exists there, else the path itself.
+func Path(root, path string) string {
+	if root == "" {
+		return path
+	}
+	relocated := filepath.Join(root, path)
+	if _, err := os.Stat(relocated); err != nil {
+		return path
+	}
+	return relocated
+}
