@@ -51,7 +51,7 @@ func showAgent(now time.Time) func(store.Agent) agent {
 }
 
 type listAgents struct {
-	paging
+	Paging
 	SiteID   int64  `query:"siteId" minimum:"1"`
 	Hostname string `query:"hostname"`
 }
@@ -62,10 +62,10 @@ func (a *API) listAgents(ctx context.Context, in *listAgents) (*page[agent], err
 	if err != nil {
 		return nil, err
 	}
-	return respondPage(rows, total, in.paging, showAgent(time.Now())), nil
+	return respondPage(rows, total, in.Paging, showAgent(time.Now())), nil
 }
 
-func (a *API) getAgent(ctx context.Context, in *byID) (*answer[agent], error) {
+func (a *API) getAgent(ctx context.Context, in *ByID) (*answer[agent], error) {
 	row, err := a.store.GetAgent(ctx, in.ID)
 	if err != nil {
 		return nil, err
@@ -73,6 +73,6 @@ func (a *API) getAgent(ctx context.Context, in *byID) (*answer[agent], error) {
 	return respond(showAgent(time.Now())(row)), nil
 }
 
-func (a *API) deleteAgent(ctx context.Context, in *byID) (*empty, error) {
+func (a *API) deleteAgent(ctx context.Context, in *ByID) (*empty, error) {
 	return nil, a.store.DeleteAgent(ctx, in.ID)
 }

@@ -8,8 +8,8 @@ import (
 	"opensource.internal/manager/internal/store"
 )
 
-// apiKey is a key as it is listed: without its secret part.
-type apiKey struct {
+// APIKey is a key as it is listed: without its secret part.
+type APIKey struct {
 	ID         int64      `json:"id"`
 	Name       string     `json:"name"`
 	Role       string     `json:"role"`
@@ -24,12 +24,12 @@ type apiKey struct {
 
 // newAPIKey is the one answer that shows the key itself.
 type newAPIKey struct {
-	apiKey
+	APIKey
 	Key string `json:"key" doc:"Shown only now"`
 }
 
-func showAPIKey(k store.APIKey) apiKey {
-	return apiKey{
+func showAPIKey(k store.APIKey) APIKey {
+	return APIKey{
 		ID: k.ID, Name: k.Name, Role: k.Role, SiteID: k.SiteID, Prefix: k.Prefix,
 		CreatedAt: k.CreatedAt.UTC(), CreatedBy: text(k.CreatedBy), LastUsedAt: utc(k.LastUsedAt),
 		ExpiresAt: utc(k.ExpiresAt), RevokedAt: utc(k.RevokedAt),
@@ -43,17 +43,17 @@ type apiKeyCreate struct {
 }
 
 type listAPIKeys struct {
-	paging
+	Paging
 	SiteID int64  `query:"siteId" minimum:"1"`
 	Role   string `query:"role" enum:"admin,viewer,agent"`
 }
 
-func (a *API) listAPIKeys(ctx context.Context, in *listAPIKeys) (*page[apiKey], error) {
+func (a *API) listAPIKeys(ctx context.Context, in *listAPIKeys) (*page[APIKey], error) {
 	rows, total, err := a.store.ListAPIKeys(ctx, store.APIKeyFilter{SiteID: in.SiteID, Role: in.Role}, in.options())
 	if err != nil {
 		return nil, err
 	}
-	return respondPage(rows, total, in.paging, showAPIKey), nil
+	return respondPage(rows, total, in.Paging, showAPIKey), nil
 }
 
 func (a *API) createAPIKey(ctx context.Context, in *withBody[apiKeyCreate]) (*created[newAPIKey], error) {
@@ -66,7 +66,7 @@ func (a *API) createAPIKey(ctx context.Context, in *withBody[apiKeyCreate]) (*cr
 	return &created[newAPIKey]{a.location("api-keys", row.ID), data[newAPIKey]{newAPIKey{showAPIKey(row), key}}}, nil
 }
 
-func (a *API) getAPIKey(ctx context.Context, in *byID) (*answer[apiKey], error) {
+func (a *API) getAPIKey(ctx context.Context, in *ByID) (*answer[APIKey], error) {
 	row, err := a.store.GetAPIKey(ctx, in.ID)
 	if err != nil {
 		return nil, err
@@ -74,7 +74,7 @@ func (a *API) getAPIKey(ctx context.Context, in *byID) (*answer[apiKey], error) 
 	return respond(showAPIKey(row)), nil
 }
 
-func (a *API) revokeAPIKey(ctx context.Context, in *byID) (*empty, error) {
+func (a *API) revokeAPIKey(ctx context.Context, in *ByID) (*empty, error) {
 	_, err := a.store.RevokeAPIKey(ctx, in.ID)
 	return nil, err
 }

@@ -55,8 +55,8 @@ func (containerCreate) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Sc
 }
 
 type listContainers struct {
-	byID
-	paging
+	ByID
+	Paging
 	NodeID   int64  `query:"nodeId" minimum:"1"`
 	Hostname string `query:"hostname"`
 	Owner    string `query:"owner"`
@@ -71,7 +71,7 @@ func (a *API) listContainers(ctx context.Context, in *listContainers) (*page[con
 	if err != nil {
 		return nil, err
 	}
-	return respondPage(rows, total, in.paging, showContainer), nil
+	return respondPage(rows, total, in.Paging, showContainer), nil
 }
 
 func (a *API) createContainer(ctx context.Context, in *toRecord[containerCreate]) (*created[container], error) {
@@ -86,7 +86,7 @@ func (a *API) createContainer(ctx context.Context, in *toRecord[containerCreate]
 	return &created[container]{a.location("containers", row.ID), data[container]{showContainer(row)}}, nil
 }
 
-func (a *API) getContainer(ctx context.Context, in *byID) (*answer[container], error) {
+func (a *API) getContainer(ctx context.Context, in *ByID) (*answer[container], error) {
 	row, err := a.store.GetContainer(ctx, in.ID)
 	if err != nil {
 		return nil, err

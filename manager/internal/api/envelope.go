@@ -30,19 +30,19 @@ type page[T any] struct{ Body listData[T] }
 
 func respond[T any](value T) *answer[T] { return &answer[T]{data[T]{value}} }
 
-// paging are the query parameters of every list.
-type paging struct {
+// Paging are the query parameters of every list.
+type Paging struct {
 	Limit  int    `query:"limit" default:"50" minimum:"1" maximum:"500" doc:"Size of a page"`
 	Offset int    `query:"offset" default:"0" minimum:"0" doc:"How many to leave out before the page"`
 	Sort   string `query:"sort" maxLength:"64" doc:"Field to sort by, with - before it for descending; id if not given" example:"-createdAt"`
 }
 
-func (p paging) options() store.ListOptions {
+func (p Paging) options() store.ListOptions {
 	return store.ListOptions{Limit: p.Limit, Offset: p.Offset, Sort: p.Sort}
 }
 
 // respondPage shows the rows of a page as JSON records.
-func respondPage[Row, JSON any](rows []Row, total int64, p paging, show func(Row) JSON) *page[JSON] {
+func respondPage[Row, JSON any](rows []Row, total int64, p Paging, show func(Row) JSON) *page[JSON] {
 	list := make([]JSON, 0, len(rows))
 	for _, row := range rows {
 		list = append(list, show(row))
@@ -51,12 +51,12 @@ func respondPage[Row, JSON any](rows []Row, total int64, p paging, show func(Row
 }
 
 // The path parameters and the switch that several requests have.
-type byID struct {
+type ByID struct {
 	ID int64 `path:"id" minimum:"1"`
 }
 
 type cascading struct {
-	byID
+	ByID
 	Cascade bool `query:"cascade" doc:"Delete what depends on the record, too"`
 }
 
@@ -66,6 +66,6 @@ type empty struct{}
 type withBody[B any] struct{ Body B }
 
 type toRecord[B any] struct {
-	byID
+	ByID
 	Body B
 }

@@ -3,6 +3,9 @@ package api
 import (
 	"encoding/json"
 	"net/http"
+	"reflect"
+
+	"github.com/danielgtaylor/huma/v2"
 )
 
 // Error is an answer that is no success. Its text is for the client; the cause
@@ -50,6 +53,11 @@ func (e *Error) GetHeaders() http.Header { return e.Header }
 // MarshalJSON writes the one form of error this API has.
 func (e *Error) MarshalJSON() ([]byte, error) {
 	return json.Marshal(errorBody{errorDetail{e.Code, e.Message, e.Fields}})
+}
+
+// Schema implements huma.SchemaProvider: the description of the JSON above.
+func (*Error) Schema(registry huma.Registry) *huma.Schema {
+	return huma.SchemaFromType(registry, reflect.TypeFor[errorBody]())
 }
 
 type errorBody struct {

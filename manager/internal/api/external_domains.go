@@ -47,7 +47,7 @@ func (externalDomainCreate) TransformSchema(_ huma.Registry, s *huma.Schema) *hu
 }
 
 type listExternalDomains struct {
-	paging
+	Paging
 	Name          string `query:"name"`
 	DefaultSiteID int64  `query:"defaultSiteId" minimum:"1"`
 }
@@ -58,7 +58,7 @@ func (a *API) listExternalDomains(ctx context.Context, in *listExternalDomains) 
 	if err != nil {
 		return nil, err
 	}
-	return respondPage(rows, total, in.paging, showExternalDomain), nil
+	return respondPage(rows, total, in.Paging, showExternalDomain), nil
 }
 
 func (a *API) createExternalDomain(ctx context.Context, in *withBody[externalDomainCreate]) (*created[externalDomain], error) {
@@ -73,7 +73,7 @@ func (a *API) createExternalDomain(ctx context.Context, in *withBody[externalDom
 	return &created[externalDomain]{a.location("external-domains", row.ID), data[externalDomain]{showExternalDomain(row)}}, nil
 }
 
-func (a *API) getExternalDomain(ctx context.Context, in *byID) (*answer[externalDomain], error) {
+func (a *API) getExternalDomain(ctx context.Context, in *ByID) (*answer[externalDomain], error) {
 	row, err := a.store.GetExternalDomain(ctx, in.ID)
 	if err != nil {
 		return nil, err

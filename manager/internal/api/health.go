@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 
 	"opensource.internal/manager/internal/auth"
@@ -26,12 +27,25 @@ type healthAnswer struct {
 func (a *API) health(ctx context.Context, _ *empty) (*healthAnswer, error) {
 	shown := health{Live: true, PublicURLMismatch: text(a.auth.PublicURLMismatch(auth.RequestOf(ctx).HTTP, a.publicURL))}
 	answer := &healthAnswer{Status: http.StatusServiceUnavailable, CacheControl: "no-store"}
-	if version, err := a.store.SchemaVersion(ctx); err == nil {
+	if version, err := a.schema(ctx); err == nil {
 		shown.Ready, shown.SchemaVersion = true, &version
 		answer.Status = http.StatusOK
 	} else {
-		a.log.WarnContext(ctx, "not ready: read schema version", "err", err)
+		a.log.WarnContext(ctx, "not ready", "err", err)
 	}
 	answer.Body.Data = shown
 	return answer, nil
+}
+
+// schema reads something real before it trusts the version: a database whose
+// tables are gone has one, too.
+func (a *API) schema(ctx context.Context) (int64, error) {
+	if err := a.store.Ping(ctx); err != nil {
+		return 0, fmt.Errorf("ping database: %w", err)
+	}
+	version, err := a.store.SchemaVersion(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("read schema version: %w", err)
+	}
+	return version, nil
 }

@@ -19,6 +19,9 @@ import (
 func init() {
 	huma.ValidateStrictCasing = true
 	huma.NewErrorWithContext = fromHuma
+	huma.NewError = func(status int, message string, errs ...error) huma.StatusError {
+		return fromHuma(nil, status, message, errs...)
+	}
 }
 
 // humaConfig sets huma up: JSON only, no schema links in answers, and none of

@@ -79,7 +79,7 @@ func logFault(ctx context.Context, failed *Error) {
 	if failed.Status < http.StatusInternalServerError || ctx.Err() != nil {
 		return
 	}
-	auth.RequestOf(ctx).Log.ErrorContext(ctx, "request failed", "err", failed.cause)
+	auth.RequestOf(ctx).Logger().ErrorContext(ctx, "request failed", "err", failed.cause)
 }
 
 // Refuse answers a plain HTTP request with an error, and logs its cause if it

@@ -48,8 +48,8 @@ func (nodeCreate) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema 
 }
 
 type listNodes struct {
-	byID
-	paging
+	ByID
+	Paging
 	Name string `query:"name"`
 }
 
@@ -61,7 +61,7 @@ func (a *API) listNodes(ctx context.Context, in *listNodes) (*page[node], error)
 	if err != nil {
 		return nil, err
 	}
-	return respondPage(rows, total, in.paging, showNode), nil
+	return respondPage(rows, total, in.Paging, showNode), nil
 }
 
 func (a *API) createNode(ctx context.Context, in *toRecord[nodeCreate]) (*created[node], error) {
@@ -76,7 +76,7 @@ func (a *API) createNode(ctx context.Context, in *toRecord[nodeCreate]) (*create
 	return &created[node]{a.location("nodes", row.ID), data[node]{showNode(row)}}, nil
 }
 
-func (a *API) getNode(ctx context.Context, in *byID) (*answer[node], error) {
+func (a *API) getNode(ctx context.Context, in *ByID) (*answer[node], error) {
 	row, err := a.store.GetNode(ctx, in.ID)
 	if err != nil {
 		return nil, err

@@ -90,8 +90,8 @@ func (serviceCreate) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Sche
 }
 
 type listServices struct {
-	byID
-	paging
+	ByID
+	Paging
 	Type string `query:"type" enum:"http,transport,dns"`
 }
 
@@ -104,7 +104,7 @@ func (a *API) listServices(ctx context.Context, in *listServices) (*page[service
 	if err != nil {
 		return nil, err
 	}
-	return respondPage(rows, total, in.paging, showService), nil
+	return respondPage(rows, total, in.Paging, showService), nil
 }
 
 func (a *API) createService(ctx context.Context, in *toRecord[serviceCreate]) (*created[service], error) {
@@ -119,7 +119,7 @@ func (a *API) createService(ctx context.Context, in *toRecord[serviceCreate]) (*
 	return &created[service]{a.location("services", row.ID), data[service]{showService(row)}}, nil
 }
 
-func (a *API) getService(ctx context.Context, in *byID) (*answer[service], error) {
+func (a *API) getService(ctx context.Context, in *ByID) (*answer[service], error) {
 	row, err := a.store.GetService(ctx, in.ID)
 	if err != nil {
 		return nil, err
@@ -135,6 +135,6 @@ func (a *API) updateService(ctx context.Context, in *toRecord[servicePatch]) (*a
 	return respond(showService(row)), nil
 }
 
-func (a *API) deleteService(ctx context.Context, in *byID) (*empty, error) {
+func (a *API) deleteService(ctx context.Context, in *ByID) (*empty, error) {
 	return nil, a.store.DeleteService(ctx, in.ID)
 }

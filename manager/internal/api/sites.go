@@ -67,7 +67,7 @@ func (siteCreate) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema 
 }
 
 type listSites struct {
-	paging
+	Paging
 	Name string `query:"name"`
 }
 
@@ -76,7 +76,7 @@ func (a *API) listSites(ctx context.Context, in *listSites) (*page[site], error)
 	if err != nil {
 		return nil, err
 	}
-	return respondPage(rows, total, in.paging, showSite), nil
+	return respondPage(rows, total, in.Paging, showSite), nil
 }
 
 func (a *API) createSite(ctx context.Context, in *withBody[siteCreate]) (*created[site], error) {
@@ -91,7 +91,7 @@ func (a *API) createSite(ctx context.Context, in *withBody[siteCreate]) (*create
 	return &created[site]{a.location("sites", row.ID), data[site]{showSite(row)}}, nil
 }
 
-func (a *API) getSite(ctx context.Context, in *byID) (*answer[site], error) {
+func (a *API) getSite(ctx context.Context, in *ByID) (*answer[site], error) {
 	row, err := a.store.GetSite(ctx, in.ID)
 	if err != nil {
 		return nil, err

@@ -9,7 +9,7 @@ import (
 )
 
 type snapshotRequest struct {
-	byID
+	ByID
 	IfNoneMatch string `header:"If-None-Match"`
 }
 

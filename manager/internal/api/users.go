@@ -26,7 +26,7 @@ type userCreate struct {
 	Password string `json:"password" doc:"10 characters or more"`
 }
 
-func (a *API) listUsers(ctx context.Context, in *paging) (*page[user], error) {
+func (a *API) listUsers(ctx context.Context, in *Paging) (*page[user], error) {
 	rows, total, err := a.store.ListUsers(ctx, in.options())
 	if err != nil {
 		return nil, err
@@ -42,7 +42,7 @@ func (a *API) createUser(ctx context.Context, in *withBody[userCreate]) (*create
 	return &created[user]{a.location("users", row.ID), data[user]{showUser(row)}}, nil
 }
 
-func (a *API) getUser(ctx context.Context, in *byID) (*answer[user], error) {
+func (a *API) getUser(ctx context.Context, in *ByID) (*answer[user], error) {
 	row, err := a.store.GetUser(ctx, in.ID)
 	if err != nil {
 		return nil, err
@@ -50,6 +50,6 @@ func (a *API) getUser(ctx context.Context, in *byID) (*answer[user], error) {
 	return respond(showUser(row)), nil
 }
 
-func (a *API) deleteUser(ctx context.Context, in *byID) (*empty, error) {
+func (a *API) deleteUser(ctx context.Context, in *ByID) (*empty, error) {
 	return nil, a.store.DeleteUser(ctx, in.ID)
 }

@@ -56,8 +56,8 @@ func (volumeCreate) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schem
 }
 
 type listVolumes struct {
-	byID
-	paging
+	ByID
+	Paging
 	Status string `query:"status" enum:"pending,ready,failed"`
 }
 
@@ -70,7 +70,7 @@ func (a *API) listVolumes(ctx context.Context, in *listVolumes) (*page[volume], 
 	if err != nil {
 		return nil, err
 	}
-	return respondPage(rows, total, in.paging, showVolume), nil
+	return respondPage(rows, total, in.Paging, showVolume), nil
 }
 
 func (a *API) createVolume(ctx context.Context, in *toRecord[volumeCreate]) (*created[volume], error) {
@@ -85,7 +85,7 @@ func (a *API) createVolume(ctx context.Context, in *toRecord[volumeCreate]) (*cr
 	return &created[volume]{a.location("volumes", row.ID), data[volume]{showVolume(row)}}, nil
 }
 
-func (a *API) getVolume(ctx context.Context, in *byID) (*answer[volume], error) {
+func (a *API) getVolume(ctx context.Context, in *ByID) (*answer[volume], error) {
 	row, err := a.store.GetVolume(ctx, in.ID)
 	if err != nil {
 		return nil, err
@@ -101,6 +101,6 @@ func (a *API) updateVolume(ctx context.Context, in *toRecord[volumePatch]) (*ans
 	return respond(showVolume(row)), nil
 }
 
-func (a *API) deleteVolume(ctx context.Context, in *byID) (*empty, error) {
+func (a *API) deleteVolume(ctx context.Context, in *ByID) (*empty, error) {
 	return nil, a.store.DeleteVolume(ctx, in.ID)
 }

@@ -16,9 +16,14 @@ type Request struct {
 	Client netip.Addr
 	// HTTP is the request as it came, for what depends on its headers.
 	HTTP *http.Request
-	// Log names the request in every line.
+	// ID is how log and client speak of the request.
+	ID  string
 	Log *slog.Logger
 }
+
+// Logger names the request in every line. It is made only when something is
+// to be said: check-ins are many.
+func (r Request) Logger() *slog.Logger { return r.Log.With("request", r.ID) }
 
 // WithRequest puts the description of a request into its context.
 func WithRequest(ctx context.Context, r Request) context.Context {

@@ -1,0 +1,139 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+
+	"opensource.internal/manager/internal/auth"
+	"opensource.internal/manager/internal/config"
+	"opensource.internal/manager/internal/store"
+)
+
+// Exit codes.
+const (
+	exitOK    = 0
+	exitFault = 1
+	exitUsage = 2 // of the command line or the configuration
+)
+
+// commands is the command line.
+type commands struct {
+	config.Flags `group:"Settings (flag, then environment, then default):"`
+
+	Serve   serveCommand   `cmd:"" help:"Serve the API and the dashboard."`
+	Migrate migrateCommand `cmd:"" help:"Bring the database to this version's schema."`
+	APIKey  apiKeyCommands `cmd:"" name:"apikey" help:"Create, list and revoke API keys."`
+	User    userCommands   `cmd:"" help:"Create users and set passwords."`
+	Version versionCommand `cmd:"" help:"Print the version."`
+}
+
+// environmentOf is what a command works with.
+type environmentOf struct {
+	context.Context
+	config config.Config
+	stdin  io.Reader
+	stdout io.Writer
+	stderr io.Writer
+	log    *slog.Logger
+}
+
+// usageError is a mistake on the command line or in the settings.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+// run executes one command line and returns the exit code.
+func run(args []string, env map[string]string, stdin io.Reader, stdout, stderr io.Writer) int {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	return execute(ctx, args, env, stdin, stdout, stderr)
+}
+
+func execute(ctx context.Context, args []string, env map[string]string, stdin io.Reader, stdout, stderr io.Writer) int {
+	var cli commands
+	exited := false
+	parser, err := kong.New(&cli,
+		kong.Name("opensource-manager"),
+		kong.Description("Manages the networking of Proxmox sites. `opensource-manager serve` is the service."),
+		kong.Writers(stdout, stderr),
+		kong.Exit(func(int) { exited = true }), // after printing help
+		kong.Vars{
+			"state_directory": config.Defaults.StateDirectory, "listen": config.Defaults.Listen,
+			"loopback_site": config.Defaults.LoopbackSite, "log_level": config.Defaults.LogLevel,
+		},
+	)
+	if err != nil {
+		return report(stderr, fmt.Errorf("set up the command line: %w", err))
+	}
+	command, err := parser.Parse(args)
+	if exited {
+		return exitOK
+	}
+	if err != nil {
+		return report(stderr, usageError{fmt.Errorf("%w (see --help)", err)})
+	}
+	settings, err := config.Load(cli.Flags, env)
+	if err != nil {
+		return report(stderr, usageError{err})
+	}
+	e := &environmentOf{Context: ctx, config: settings, stdin: stdin, stdout: stdout, stderr: stderr, log: newLogger(stderr, env, settings.LogLevel)}
+	return report(stderr, command.Run(e))
+}
+
+// report prints what went wrong, one line per mistake, and chooses the code.
+func report(stderr io.Writer, err error) int {
+	if err == nil {
+		return exitOK
+	}
+	for line := range strings.SplitSeq(err.Error(), "\n") {
+		fmt.Fprintln(stderr, "opensource-manager: "+line)
+	}
+	var usage usageError
+	var field *auth.FieldError
+	if errors.As(err, &usage) || errors.As(err, &field) {
+		return exitUsage
+	}
+	return exitFault
+}
+
+// openStore opens the database and brings it to the current schema, so that
+// keys and users can be made before the first start of the service.
+func (e *environmentOf) openStore() (*store.Store, error) {
+	return store.Open(e, e.config.Database, store.Options{Migrate: true, Log: e.log})
+}
+
+// withStore runs work on the open database and closes it.
+func (e *environmentOf) withStore(work func(*store.Store) error) error {
+	s, err := e.openStore()
+	if err != nil {
+		return err
+	}
+	return errors.Join(work(s), s.Close())
+}
+
+// printJSON writes a value for scripts.
+func (e *environmentOf) printJSON(value any) error {
+	encoder := json.NewEncoder(e.stdout)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(value)
+}
+
+// environment turns KEY=VALUE lines into a map.
+func environment(lines []string) map[string]string {
+	env := make(map[string]string, len(lines))
+	for _, line := range lines {
+		if key, value, found := strings.Cut(line, "="); found {
+			env[key] = value
+		}
+	}
+	return env
+}

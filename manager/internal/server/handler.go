@@ -1,0 +1,110 @@
+package server
+
+import (
+	"log/slog"
+	"net/http"
+	"net/url"
+	"runtime/debug"
+	"strings"
+
+	"github.com/gin-gonic/gin"
+
+	"opensource.internal/manager/internal/api"
+	"opensource.internal/manager/internal/auth"
+	"opensource.internal/manager/internal/config"
+	"opensource.internal/manager/internal/dashboard"
+	"opensource.internal/manager/internal/snapshot"
+	"opensource.internal/manager/internal/store"
+)
+
+// newHandler is everything between the connection and the handlers, from the
+// outside in.
+func newHandler(c config.Config, version string, s *store.Store, a *auth.Auth, log *slog.Logger) http.Handler {
+	handler := withSessions(a, newRouter(c, version, s, a, log))
+	handler = sameOrigin(c.PublicURL, handler)
+	handler = withoutPrefix(c.Prefix(), handler)
+	return described(a, log, handler)
+}
+
+// newRouter holds the routes of the API and of the pages.
+func newRouter(c config.Config, version string, s *store.Store, a *auth.Auth, log *slog.Logger) http.Handler {
+	gin.SetMode(gin.ReleaseMode)
+	engine := gin.New()
+	_ = engine.SetTrustedProxies(nil) // cannot fail without proxies; ours are in auth
+	engine.ForwardedByClientIP = false
+	engine.RedirectTrailingSlash = false
+	engine.HandleMethodNotAllowed = true
+	engine.Use(gin.CustomRecoveryWithWriter(nil, recovered))
+	engine.NoMethod(func(c *gin.Context) { api.NoMethod(c.Writer, c.Request) })
+	page := dashboard.NotFound(c.PublicURL)
+	engine.NoRoute(func(c *gin.Context) {
+		if isAPI(c.Request.URL) {
+			api.NoRoute(c.Writer, c.Request)
+			return
+		}
+		page(c)
+	})
+	snapshots := snapshot.NewCache(s)
+	checkIn := api.NewCheckIn(api.CheckInOptions{Store: s, Snapshots: snapshots, Authorize: a.AuthorizeCheckIn, Log: log})
+	api.Register(engine, api.Options{
+		Store: s, Auth: a, Snapshots: snapshots, CheckIn: checkIn, Log: log, PublicURL: c.PublicURL, Version: version,
+	})
+	dashboard.Register(engine, dashboard.Options{Store: s, Auth: a, Log: log, PublicURL: c.PublicURL})
+	return engine
+}
+
+func isAPI(u *url.URL) bool { return u.Path == "/api" || strings.HasPrefix(u.Path, "/api/") }
+
+func isCheckIn(r *http.Request) bool {
+	return r.Method == http.MethodPost && r.URL.Path == "/api/v1/agents"
+}
+
+// recovered answers a request whose handler has panicked.
+func recovered(c *gin.Context, cause any) {
+	auth.RequestOf(c.Request.Context()).Logger().Error("handler panicked", "cause", cause, "stack", string(debug.Stack()))
+	if !c.Writer.Written() {
+		api.Panicked(c.Writer, c.Request)
+	}
+	c.Abort()
+}
+
+// withSessions loads the session of whoever may have one. Check-ins never do:
+// they stay out, so that none can create or use a session.
+func withSessions(a *auth.Auth, next http.Handler) http.Handler {
+	a.OnSessionError(api.Refuse)
+	people := a.Sessions(next)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if isCheckIn(r) {
+			next.ServeHTTP(w, r)
+			return
+		}
+		people.ServeHTTP(w, r)
+	})
+}
+
+// sameOrigin refuses what a page of another origin makes a browser send.
+func sameOrigin(public *url.URL, next http.Handler) http.Handler {
+	protection := http.NewCrossOriginProtection()
+	if public != nil {
+		_ = protection.AddTrustedOrigin(public.Scheme + "://" + public.Host) // checked by config
+	}
+	protection.SetDenyHandler(http.HandlerFunc(api.CrossOrigin))
+	return protection.Handler(next)
+}
+
+// withoutPrefix takes the path of PUBLIC_URL off, for proxies that pass it on.
+func withoutPrefix(prefix string, next http.Handler) http.Handler {
+	if prefix == "" {
+		return next
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == prefix || strings.HasPrefix(r.URL.Path, prefix+"/") {
+			stripped := *r.URL
+			stripped.Path = "/" + strings.TrimPrefix(strings.TrimPrefix(r.URL.Path, prefix), "/")
+			stripped.RawPath = ""
+			r = r.WithContext(r.Context())
+			r.URL = &stripped
+		}
+		next.ServeHTTP(w, r)
+	})
+}

@@ -1,0 +1,134 @@
+// Package server puts the manager together and runs it: the store, the API,
+// the pages, and one HTTP server that stops without losing anything.
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/coreos/go-systemd/v22/daemon"
+
+	"opensource.internal/manager/internal/auth"
+	"opensource.internal/manager/internal/config"
+	"opensource.internal/manager/internal/store"
+)
+
+// stopTimeout is how long requests that are being answered may take when the
+// manager stops.
+const stopTimeout = 600 * time.Millisecond
+
+// Server is a running manager.
+type Server struct {
+	// Store is the open database.
+	Store *store.Store
+
+	log      *slog.Logger
+	listener net.Listener
+	http     *http.Server
+	stopAuth context.CancelFunc
+	running  sync.WaitGroup
+	failed   chan error
+}
+
+// Run serves until the context ends, and tells systemd when it is ready.
+func Run(ctx context.Context, c config.Config, version string, log *slog.Logger) error {
+	s, err := Start(ctx, c, version, log)
+	if err != nil {
+		return err
+	}
+	_, _ = daemon.SdNotify(false, daemon.SdNotifyReady) // not under systemd: nothing to tell
+	select {
+	case <-ctx.Done():
+	case err = <-s.failed:
+	}
+	_, _ = daemon.SdNotify(false, daemon.SdNotifyStopping)
+	return errors.Join(err, s.Stop())
+}
+
+// Start opens the database, migrates it if needed, and serves in the
+// background until Stop.
+func Start(ctx context.Context, c config.Config, version string, log *slog.Logger) (*Server, error) {
+	s := &Server{log: log, failed: make(chan error, 1)}
+	var err error
+	if s.listener, err = net.Listen("tcp", c.Listen); err != nil {
+		return nil, fmt.Errorf("listen: %w", err)
+	}
+	if s.Store, err = openStore(ctx, c, s.port(), log); err != nil {
+		return nil, errors.Join(err, s.listener.Close())
+	}
+	s.serve(c, version)
+	s.warnIfOpen()
+	log.Info("serving", "address", s.listener.Addr().String(), "database", c.Database, "version", version)
+	return s, nil
+}
+
+func openStore(ctx context.Context, c config.Config, ownPort int, log *slog.Logger) (*store.Store, error) {
+	opened, err := store.Open(ctx, c.Database, store.Options{Migrate: true, ReservedPorts: []int{ownPort}, Log: log})
+	if err != nil {
+		return nil, fmt.Errorf("open store: %w", err)
+	}
+	return opened, nil
+}
+
+func (s *Server) serve(c config.Config, version string) {
+	a := auth.New(auth.Options{
+		Store: s.Store, Log: s.log, TrustedProxies: c.TrustedProxies, LoopbackSite: c.LoopbackSite,
+		Secure: c.Secure(), Prefix: c.Prefix(),
+	})
+	var background context.Context
+	background, s.stopAuth = context.WithCancel(context.Background())
+	s.running.Go(func() { a.Run(background) })
+
+	s.http = &http.Server{
+		Handler:           newHandler(c, version, s.Store, a, s.log),
+		ReadHeaderTimeout: 10 * time.Second,
+		ReadTimeout:       30 * time.Second,
+		WriteTimeout:      60 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    32 << 10,
+		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+	}
+	s.running.Go(func() {
+		if err := s.http.Serve(s.listener); !errors.Is(err, http.ErrServerClosed) {
+			s.failed <- fmt.Errorf("serve: %w", err)
+		}
+	})
+}
+
+// Stop finishes what is being answered, stores what is still in memory, and
+// closes everything, in well under a second.
+func (s *Server) Stop() error {
+	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
+	defer cancel()
+	if err := s.http.Shutdown(ctx); err != nil {
+		s.log.Warn("requests were cut off", "err", err)
+		_ = s.http.Close() // what it reports was just logged
+	}
+	s.stopAuth()
+	s.running.Wait()
+	if err := s.Store.Close(); err != nil {
+		return fmt.Errorf("close store: %w", err)
+	}
+	s.log.Info("stopped")
+	return nil
+}
+
+// URL is where the server listens.
+func (s *Server) URL() string { return "http://" + s.listener.Addr().String() }
+
+func (s *Server) port() int { return s.listener.Addr().(*net.TCPAddr).Port }
+
+// warnIfOpen reminds of TLS: passwords and keys go over this connection.
+func (s *Server) warnIfOpen() {
+	addr, err := netip.ParseAddrPort(s.listener.Addr().String())
+	if err == nil && !addr.Addr().Unmap().IsLoopback() {
+		s.log.Warn("listening for plain HTTP on an address that others can reach: keys and passwords are readable on the way; let a proxy with TLS stand in front", "address", addr)
+	}
+}
