@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"regexp"
-	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -31,6 +30,9 @@ func (f *Facts) probeMachine(in Inputs) {
 	f.warn("read the host name", err)
 }
 
+// shellUnescape undoes the escapes that os-release(5) allows.
+var shellUnescape = strings.NewReplacer(`\\`, `\`, `\"`, `"`, `\$`, `$`, "\\`", "`")
+
 // osName returns PRETTY_NAME of os-release(5), or "Linux" as that page says.
 func osName(root string) string {
 	for _, path := range []string{"/etc/os-release", "/usr/lib/os-release"} {
@@ -43,10 +45,7 @@ func osName(root string) string {
 			if !found {
 				continue
 			}
-			if name, err := strconv.Unquote(value); err == nil {
-				value = name
-			}
-			return checkin.CleanMessage(strings.Trim(value, `'"`), 128)
+			return checkin.CleanMessage(shellUnescape.Replace(strings.Trim(value, `'"`)), 128)
 		}
 	}
 	return "Linux"

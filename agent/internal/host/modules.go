@@ -30,6 +30,9 @@ func readModules(dir string) []moduleFile {
 	var files []moduleFile
 	for _, path := range paths {
 		file := moduleFile{Name: filepath.Base(path)}
+		if strings.HasPrefix(file.Name, ".") {
+			continue // glob(3) does not match it
+		}
 		content, id, err := readFile(path, maxModuleFile)
 		if err == nil {
 			file.File = id
