@@ -35,6 +35,9 @@ func (s *Store) RecordCheckIn(ctx context.Context, c CheckIn) (agentID int64, er
 		}
 		return recordVolumes(tx, c)
 	})
+	if err == nil {
+		s.heartbeats.drop(agentID)
+	}
 	return agentID, err
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"maps"
 	"sync"
 	"time"
 
@@ -76,12 +77,21 @@ func (h *heartbeats) add(beat Heartbeat) {
 	h.mu.Unlock()
 }
 
+// drop forgets the heartbeat of an agent that has been recorded since. Which is
+// newer is not asked of the clock: it may have been set back.
+func (h *heartbeats) drop(agentID int64) {
+	h.mu.Lock()
+	delete(h.pending, agentID)
+	delete(h.writing, agentID)
+	h.mu.Unlock()
+}
+
 // flush writes all pending heartbeats. After a fault they wait for the next
 // flush, unless newer ones have come.
 func (h *heartbeats) flush() error {
 	h.mu.Lock()
 	batch := h.pending
-	h.pending, h.writing = map[int64]Heartbeat{}, batch
+	h.pending, h.writing = map[int64]Heartbeat{}, maps.Clone(batch)
 	h.mu.Unlock()
 
 	var err error
@@ -93,14 +103,14 @@ func (h *heartbeats) flush() error {
 
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.writing = nil
 	if err != nil {
-		for id, beat := range batch {
+		for id, beat := range h.writing {
 			if _, newer := h.pending[id]; !newer {
 				h.pending[id] = beat
 			}
 		}
 	}
+	h.writing = nil
 	return err
 }
 
@@ -110,10 +120,8 @@ func writeHeartbeats(tx *gorm.DB, batch map[int64]Heartbeat) error {
 		if err != nil {
 			return fmt.Errorf("encode report of agent %d: %w", id, err)
 		}
-		// A check-in that was recorded meanwhile is newer, and stays.
-		err = tx.Exec(`UPDATE agents SET last_seen_at = ?, peer_address = ?, clock_skew_ms = ?, report = ?
-			WHERE id = ? AND last_seen_at <= ?`,
-			beat.At, beat.PeerAddress, beat.ClockSkewMS, string(report), id, beat.At).Error
+		err = tx.Exec("UPDATE agents SET last_seen_at = ?, peer_address = ?, clock_skew_ms = ?, report = ? WHERE id = ?",
+			beat.At, beat.PeerAddress, beat.ClockSkewMS, string(report), id).Error
 		if err != nil {
 			return fmt.Errorf("write heartbeat of agent %d: %w", id, err)
 		}
@@ -127,7 +135,7 @@ func (h *heartbeats) mergeInto(agents []Agent) {
 	defer h.mu.RUnlock()
 	for i := range agents {
 		for _, beats := range []map[int64]Heartbeat{h.writing, h.pending} {
-			if beat, ok := beats[agents[i].ID]; ok && !beat.At.Before(agents[i].LastSeenAt) {
+			if beat, ok := beats[agents[i].ID]; ok {
 				agents[i].LastSeenAt, agents[i].PeerAddress = beat.At, beat.PeerAddress
 				agents[i].ClockSkewMS, agents[i].Report = beat.ClockSkewMS, *beat.Report
 			}

@@ -1,0 +1,275 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"strconv"
+	"time"
+
+	"opensource.internal/agent/checkin"
+	"opensource.internal/manager/internal/auth"
+	"opensource.internal/manager/internal/snapshot"
+	"opensource.internal/manager/internal/store"
+)
+
+// CheckInOptions are what NewCheckIn needs.
+type CheckInOptions struct {
+	Store     *store.Store
+	Snapshots *snapshot.Cache
+	// Authorize decides whether a request may check in for a site. One without
+	// credentials may only if it comes from this host.
+	Authorize func(r *http.Request, siteID int64) error
+	Log       *slog.Logger
+	// Now is time.Now if nil.
+	Now func() time.Time
+}
+
+// CheckIn answers POST /api/v1/agents. It is a plain handler and not a typed
+// one like the rest of the API: it is the path that every agent takes every
+// 30 seconds, and, unlike for people's requests, unknown fields are welcome.
+//
+// A known agent that says nothing new costs no write and no query, only a look
+// at whether the database has changed.
+type CheckIn struct {
+	store     *store.Store
+	snapshots *snapshot.Cache
+	authorize func(*http.Request, int64) error
+	log       *slog.Logger
+	now       func() time.Time
+	known     knownAgents
+}
+
+// NewCheckIn returns the handler of check-ins.
+func NewCheckIn(o CheckInOptions) *CheckIn {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return &CheckIn{store: o.Store, snapshots: o.Snapshots, authorize: o.Authorize, log: o.Log, now: o.Now}
+}
+
+// recordTimeout bounds the wait for the database. An agent waits ten seconds.
+const recordTimeout = 8 * time.Second
+
+// ServeHTTP implements http.Handler.
+func (h *CheckIn) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	told, err := h.admit(w, r)
+	if err != nil {
+		Refuse(w, r, err)
+		return
+	}
+	current, err := h.take(r, told)
+	switch {
+	case errors.Is(err, store.ErrNotFound) && !carriesCredentials(r):
+		// Only an agent on this host comes so far without credentials: the
+		// manager is fresh, and its site will be described soon.
+		answerBootstrap(w)
+	case errors.Is(err, store.ErrNotFound):
+		Refuse(w, r, &Error{Status: http.StatusNotFound, Code: "site_not_found", Message: "there is no site " + strconv.FormatInt(told.siteID, 10) + ": check SITE_ID"})
+	case err != nil:
+		Refuse(w, r, unavailable(err))
+	default:
+		answerSnapshot(w, r, current)
+	}
+}
+
+// admit reads a check-in and lets its sender in. Who has no valid credentials
+// learns nothing about the body.
+func (h *CheckIn) admit(w http.ResponseWriter, r *http.Request) (*told, error) {
+	told, fault := readCheckIn(w, r)
+	var siteID int64
+	if fault == nil {
+		told.at = h.now().UTC()
+		siteID = told.siteID
+	}
+	err := h.authorize(r, siteID)
+	if fault != nil {
+		if errors.Is(err, auth.ErrUnauthorized) && (carriesCredentials(r) || !auth.Peer(r).IsLoopback()) {
+			return nil, err
+		}
+		return nil, fault
+	}
+	if err != nil {
+		return nil, err
+	}
+	return told, nil
+}
+
+func carriesCredentials(r *http.Request) bool {
+	return len(r.Header["Authorization"]) > 0 || len(r.Header["X-Api-Key"]) > 0
+}
+
+// take keeps what a check-in tells and returns the snapshot it is answered
+// with. What it tells is committed by then.
+func (h *CheckIn) take(r *http.Request, told *told) (*snapshot.Current, error) {
+	versions, err := h.store.Versions(r.Context())
+	if err != nil {
+		return h.takeWithoutDatabase(r, told, err)
+	}
+	h.known.forgetDeleted(versions.Agents)
+	current, err := h.snapshots.At(r.Context(), told.siteID, versions)
+	if err != nil {
+		return nil, err
+	}
+	results := h.newResults(told, current)
+	if len(results) == 0 && h.beat(r, told) {
+		return current, nil
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), recordTimeout)
+	defer cancel()
+	if err := h.record(ctx, r, told, results); err != nil {
+		return nil, err
+	}
+	if len(results) == 0 {
+		return current, nil
+	}
+	if versions, err = h.store.Versions(ctx); err != nil {
+		return nil, err
+	}
+	return h.snapshots.At(ctx, told.siteID, versions)
+}
+
+// takeWithoutDatabase lets an agent that is up to date, and has nothing new to
+// tell, know that it is. Everything else has to wait for the database.
+func (h *CheckIn) takeWithoutDatabase(r *http.Request, told *told, cause error) (*snapshot.Current, error) {
+	current := h.snapshots.Last(told.siteID)
+	if current == nil || !upToDate(r, current) || len(h.newResults(told, current)) > 0 || !h.beatKnown(r, told) {
+		return nil, cause
+	}
+	return current, nil
+}
+
+// beat notes the heartbeat of an agent that says nothing new. After a start of
+// the manager it asks the database what the agent said last.
+func (h *CheckIn) beat(r *http.Request, told *told) bool {
+	if h.known.has(told.key()) {
+		return h.beatKnown(r, told)
+	}
+	agent, err := h.store.FindAgent(r.Context(), told.siteID, told.hostname)
+	if err != nil {
+		return false // recording will tell what is wrong
+	}
+	h.known.add(told.key(), agent.ID, &agent.Report)
+	return h.beatKnown(r, told)
+}
+
+func (h *CheckIn) beatKnown(r *http.Request, told *told) bool {
+	id, same := h.known.saysNothingNew(told.key(), told.report)
+	if same {
+		h.store.Beat(store.Heartbeat{
+			AgentID: id, At: told.at, PeerAddress: peerOf(r), ClockSkewMS: told.clockSkewMS(), Report: told.report,
+		})
+	}
+	return same
+}
+
+// record keeps a check-in that says something new.
+func (h *CheckIn) record(ctx context.Context, r *http.Request, told *told, results map[int64]checkin.VolumeReport) error {
+	id, err := h.store.RecordCheckIn(ctx, store.CheckIn{
+		SiteID: told.siteID, Hostname: told.hostname, At: told.at, PeerAddress: peerOf(r),
+		ClockSkewMS: told.clockSkewMS(), Report: *told.report, Volumes: results,
+	})
+	if err != nil {
+		return err
+	}
+	h.known.add(told.key(), id, told.report)
+	return nil
+}
+
+// newResults are the volume results that differ from what is known. Those for
+// volumes that are not the site's change nothing.
+func (h *CheckIn) newResults(told *told, current *snapshot.Current) map[int64]checkin.VolumeReport {
+	var results map[int64]checkin.VolumeReport
+	var foreign []int64
+	for id, report := range told.volumes {
+		known, ours := current.Volumes[id]
+		switch {
+		case !ours:
+			foreign = append(foreign, id)
+		case known != resultOf(report):
+			if results == nil {
+				results = map[int64]checkin.VolumeReport{}
+			}
+			results[id] = report
+		}
+	}
+	if len(foreign) > 0 {
+		h.log.Warn("ignored results for volumes that are not of the agent's site",
+			"site", told.siteID, "agent", told.hostname, "volumes", foreign[:min(len(foreign), 20)], "total", len(foreign))
+	}
+	return results
+}
+
+func resultOf(report checkin.VolumeReport) snapshot.VolumeResult {
+	status := store.VolumeFailed
+	if report.Applied {
+		status = store.VolumeReady
+	}
+	return snapshot.VolumeResult{Status: status, Message: report.Message}
+}
+
+// peerOf is the address the agent is shown with.
+func peerOf(r *http.Request) string {
+	var addr netip.Addr
+	if addr = auth.RequestOf(r.Context()).Client; !addr.IsValid() {
+		addr = auth.Peer(r)
+	}
+	if !addr.IsValid() {
+		return ""
+	}
+	return addr.String()
+}
+
+// upToDate reports whether the agent may be told "not modified". While a
+// volume waits for its result nothing may hide behind a 304.
+func upToDate(r *http.Request, current *snapshot.Current) bool {
+	if current.Pending > 0 {
+		return false
+	}
+	for _, tags := range r.Header["If-None-Match"] {
+		if checkin.MatchETag(tags, current.ETag) {
+			return true
+		}
+	}
+	return false
+}
+
+func answerSnapshot(w http.ResponseWriter, r *http.Request, current *snapshot.Current) {
+	header := w.Header()
+	header["Etag"] = []string{current.ETag}
+	if upToDate(r, current) {
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	writeJSON(w, current.Body)
+}
+
+func answerBootstrap(w http.ResponseWriter) {
+	data, etag, err := checkin.Encode(checkin.Bootstrap())
+	if err != nil {
+		internalError(err).write(w)
+		return
+	}
+	w.Header()["Etag"] = []string{etag}
+	writeJSON(w, append(append([]byte(`{"data":`), data...), '}'))
+}
+
+func writeJSON(w http.ResponseWriter, body []byte) {
+	header := w.Header()
+	header["Content-Type"] = []string{"application/json"}
+	header["Cache-Control"] = []string{"no-store"}
+	header["Content-Length"] = []string{strconv.Itoa(len(body))}
+	w.WriteHeader(http.StatusOK)
+	_, _ = w.Write(body) // the client is gone if this fails
+}
+
+// unavailable is the answer while the database cannot be used: the agent keeps
+// what it runs and comes again.
+func unavailable(cause error) *Error {
+	return &Error{
+		Status: http.StatusServiceUnavailable, Code: "unavailable", Message: "the manager's database cannot be used at the moment",
+		Header: http.Header{"Retry-After": {"30"}}, cause: cause,
+	}
+}

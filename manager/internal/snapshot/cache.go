@@ -1,0 +1,130 @@
+package snapshot
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+
+	"opensource.internal/agent/checkin"
+	"opensource.internal/manager/internal/store"
+)
+
+// Current is a site's published snapshot. It is shared: nobody changes it.
+type Current struct {
+	Data []byte // the exact JSON of the snapshot
+	Body []byte // the answer to a check-in: {"data":SNAPSHOT}
+	ETag string
+	// Number is the number of the revision.
+	Number int64
+	// Volumes are all of the site's volumes by id, and Pending says how many of
+	// them no agent has reported on yet.
+	Volumes map[int64]VolumeResult
+	Pending int
+
+	version uint64
+}
+
+// VolumeResult is what is known about a volume's directory.
+type VolumeResult struct {
+	Status  store.VolumeStatus
+	Message string
+}
+
+// Cache keeps the current snapshot of every site that was asked for. A
+// snapshot is built anew only when its site's change counter has moved,
+// whoever moved it. It is safe for concurrent use.
+type Cache struct {
+	store *store.Store
+	sites sync.Map // site id → *cached
+}
+
+type cached struct {
+	building sync.Mutex // one build at a time; the others take its result
+	current  atomic.Pointer[Current]
+}
+
+// NewCache returns an empty cache.
+func NewCache(s *store.Store) *Cache { return &Cache{store: s} }
+
+// Get returns the JSON and the strong ETag of a site's current snapshot:
+// nothing committed before the call is missing from it. It returns
+// store.ErrNotFound if there is no such site; any other fault is an error too,
+// never an older or smaller snapshot.
+func (c *Cache) Get(ctx context.Context, siteID int64) (data []byte, etag string, err error) {
+	versions, err := c.store.Versions(ctx)
+	if err != nil {
+		return nil, "", err
+	}
+	current, err := c.At(ctx, siteID, versions)
+	if err != nil {
+		return nil, "", err
+	}
+	return current.Data, current.ETag, nil
+}
+
+// At returns a site's snapshot that is at least as new as versions. Errors are
+// those of Get.
+func (c *Cache) At(ctx context.Context, siteID int64, versions store.Versions) (*Current, error) {
+	wanted := versions.Site(siteID)
+	if wanted == 0 {
+		return nil, store.ErrNotFound // and leave no entry: ids are anybody's guess
+	}
+	site := c.site(siteID)
+	if current := site.current.Load(); current != nil && current.version >= wanted {
+		return current, nil
+	}
+	site.building.Lock()
+	defer site.building.Unlock()
+	if current := site.current.Load(); current != nil && current.version >= wanted {
+		return current, nil
+	}
+	published, err := c.store.Publish(ctx, siteID, func(i store.Inventory) ([]byte, string, error) {
+		return checkin.Encode(Build(i))
+	})
+	if errors.Is(err, store.ErrNotFound) {
+		c.sites.Delete(siteID)
+	}
+	if err != nil {
+		return nil, err
+	}
+	current := newCurrent(published)
+	site.current.Store(current)
+	return current, nil
+}
+
+// Last returns the snapshot of a site that was current when the database was
+// asked last, or nil: for when it cannot be asked.
+func (c *Cache) Last(siteID int64) *Current {
+	site, ok := c.sites.Load(siteID)
+	if !ok {
+		return nil
+	}
+	return site.(*cached).current.Load()
+}
+
+func (c *Cache) site(siteID int64) *cached {
+	if site, ok := c.sites.Load(siteID); ok {
+		return site.(*cached)
+	}
+	site, _ := c.sites.LoadOrStore(siteID, &cached{})
+	return site.(*cached)
+}
+
+func newCurrent(p store.Published) *Current {
+	current := &Current{
+		ETag: p.Revision.ETag, Number: p.Revision.Number, version: p.Version,
+		Volumes: make(map[int64]VolumeResult, len(p.Volumes)),
+	}
+	// One buffer for both: the data is a part of the body.
+	const before, after = `{"data":`, `}`
+	current.Body = append(append(append(make([]byte, 0, len(before)+len(p.Revision.Data)+len(after)), before...), p.Revision.Data...), after...)
+	current.Data = current.Body[len(before) : len(current.Body)-len(after)]
+	for _, v := range p.Volumes {
+		current.Volumes[v.ID] = VolumeResult{v.Status, v.StatusMessage}
+		if v.Status == store.VolumePending {
+			current.Pending++
+		}
+	}
+	return current
+}
