@@ -367,3 +367,27 @@ func FuzzParseAccepted(f *testing.F) {
 		}
 	})
 }
+
+func BenchmarkLoad(b *testing.B) {
+	snapshot := checkin.Bootstrap()
+	snapshot.Site = &checkin.Site{ID: 1, Nodes: []checkin.Node{}, DNSRecords: []checkin.DNSRecord{}, Volumes: []checkin.Volume{}}
+	for i := range 1000 {
+		snapshot.NGINX.HTTPServices = append(snapshot.NGINX.HTTPServices, checkin.HTTPService{
+			ID: int64(i), InternalPort: 8080, Container: checkin.Backend{IPv4Address: "192.0.2.101"},
+			ExternalHostname: "app", BackendProtocol: "http", ExternalDomain: checkin.HTTPServiceDomain{Name: "example.com"},
+		})
+	}
+	data, etag, err := checkin.Encode(snapshot)
+	if err != nil {
+		b.Fatal(err)
+	}
+	d := open(b)
+	if err := d.SaveAccepted(Accepted{ETag: etag, Data: data}); err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		if _, _, warnings := d.Load(); len(warnings) > 0 {
+			b.Fatal(warnings)
+		}
+	}
+}
