@@ -75,7 +75,9 @@ type Engine struct {
 	// Reload is false where only files are to be written (--root): nothing is
 	// activated or proven then.
 	Reload bool
-	Log    *slog.Logger
+	// Log is told each thing done and, in full, why something was not; it must
+	// not be nil.
+	Log *slog.Logger
 
 	// reached is told the name of each step that was completed, in tests.
 	reached func(step string)
@@ -117,10 +119,16 @@ func (e *Engine) Apply(ctx context.Context, service Service, result render.Resul
 	if run.upToDate(ctx) {
 		return run.succeeded(checkin.OutcomeUnchanged)
 	}
-	if err := run.prepare(ctx, last); err != nil {
+	if err := run.possible(ctx); err != nil {
+		return run.rejected(err)
+	}
+	if err := run.test(ctx); err != nil {
+		return run.refused(ctx, err)
+	}
+	if err := run.enoughTime(ctx); err != nil {
 		return run.rejected(errors.Join(err, run.files.discard()))
 	}
-	if err := run.commit(); err != nil {
+	if err := run.commit(last); err != nil {
 		return run.rollBack(ctx, err, run.files.interrupted)
 	}
 	if err := run.activate(ctx); err != nil {
@@ -149,18 +157,21 @@ func (r *run) upToDate(ctx context.Context) bool {
 	return !r.engine.Reload || r.service.Loaded(ctx, r.result)
 }
 
-// prepare does all that can be done without touching a live file: it makes
-// sure that the service can be reloaded, stages what differs, tests it, and
-// sees whether the time is enough for the rest.
-func (r *run) prepare(ctx context.Context, last map[string]string) error {
-	if err := r.service.Installed(); err != nil {
+// possible returns an error if the service is not there, or could not be made
+// to load what would be written.
+func (r *run) possible(ctx context.Context) error {
+	if err := r.service.Installed(); err != nil || !r.engine.Reload {
 		return err
 	}
-	if r.engine.Reload {
-		if err := r.service.Ready(ctx); err != nil {
-			return fmt.Errorf("not applied, since %s could not be reloaded: %w", r.service.Name, err)
-		}
+	if err := r.service.Ready(ctx); err != nil {
+		return fmt.Errorf("not applied, since %s could not be reloaded: %w", r.service.Name, err)
 	}
+	return nil
+}
+
+// test stages what differs and has the service's validator look at it. No live
+// file is touched.
+func (r *run) test(ctx context.Context) error {
 	if err := r.files.stage(); err != nil {
 		return err
 	}
@@ -172,10 +183,17 @@ func (r *run) prepare(ctx context.Context, last map[string]string) error {
 	}
 	r.window = r.service.Window(time.Since(start))
 	r.reached("tested")
-	if err := r.enoughTime(ctx); err != nil {
-		return err
+	return nil
+}
+
+// refused settles an apply whose candidate did not pass. What a run that was
+// cut short has left half done is undone then, since nothing will finish it.
+func (r *run) refused(ctx context.Context, cause error) Report {
+	cause = errors.Join(cause, r.files.discard())
+	if r.files.interrupted && ctx.Err() == nil {
+		return r.rollBack(ctx, cause, true)
 	}
-	return main.preserve(last)
+	return r.rejected(cause)
 }
 
 // enoughTime returns an error if what follows could not be finished before the
@@ -193,7 +211,10 @@ func (r *run) enoughTime(ctx context.Context) error {
 }
 
 // commit makes all staged files live, or as many as it can until an error.
-func (r *run) commit() error {
+func (r *run) commit(last map[string]string) error {
+	if err := r.files.main().preserve(last); err != nil {
+		return errors.Join(err, r.files.discard())
+	}
 	for _, file := range r.files.all {
 		if !file.differs {
 			continue

@@ -102,6 +102,22 @@ func TestKilledThenRolledBack(t *testing.T) {
 	}
 }
 
+// A run is killed between two commits, and what is wanted next does not pass
+// the test: the half that was committed must not stay.
+func TestKilledThenRefused(t *testing.T) {
+	for _, step := range []string{"committed hosts", "committed main.conf"} {
+		s := newSite(t)
+		s.runs(t, "A")
+		die(t, s, step)
+		s.testFault = errors.New("unknown directive")
+		report := engine().Apply(t.Context(), s.service(), s.wanted("C"), nil)
+		if report.Outcome != checkin.OutcomeRolledBack || report.Message != "unknown directive" {
+			t.Errorf("%s: got %s %s", step, report.Outcome, report.Message)
+		}
+		s.check(t, "A")
+	}
+}
+
 // A run is killed when it has put back some of the files.
 func TestKilledWhileGoingBack(t *testing.T) {
 	for _, next := range []string{"A", "B", "C"} {

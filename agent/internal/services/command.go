@@ -60,7 +60,7 @@ func output(ctx context.Context, timeout time.Duration, name string, args ...str
 	var exit *exec.ExitError
 	switch {
 	case ctx.Err() != nil:
-		return text, fmt.Errorf("%s %s was stopped: it had not ended in time: %w", name, args[0], ctx.Err())
+		return text, fmt.Errorf("%s %s was stopped before it ended: %w", name, args[0], ctx.Err())
 	case errors.As(err, &exit) && text != "":
 		return text, errors.New(text)
 	case err != nil:

@@ -85,7 +85,7 @@ func TestCommandThatHangsIsKilledWithItsChildren(t *testing.T) {
 	must(t, os.WriteFile(tool, []byte("#!/bin/sh\ntrap '' TERM\necho started\nsleep 60 &\nsleep 60\n"), 0o755))
 	start := time.Now()
 	err := command(t.Context(), 300*time.Millisecond, tool, "-t")
-	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "had not ended in time") {
+	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "was stopped before it ended") {
 		t.Errorf("got %v", err)
 	}
 	if took := time.Since(start); took > 5*time.Second {

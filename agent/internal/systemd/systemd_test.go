@@ -22,10 +22,10 @@ const unit = "nginx.service"
 
 func TestProperties(t *testing.T) {
 	bus := startBus(t)
-	bus.properties["ActiveState"] = "active"
-	bus.properties["LoadState"] = "loaded"
-	bus.properties["MainPID"] = uint32(4711)
-	bus.properties["ExecMainStartTimestamp"] = uint64(1771234560_250000)
+	bus.set("ActiveState", "active")
+	bus.set("LoadState", "loaded")
+	bus.set("MainPID", uint32(4711))
+	bus.set("ExecMainStartTimestamp", uint64(1771234560_250000))
 	m := bus.manager(t)
 
 	active, err := m.ActiveState(t.Context(), unit)
@@ -41,7 +41,7 @@ func TestProperties(t *testing.T) {
 
 func TestPropertyOfAnotherType(t *testing.T) {
 	bus := startBus(t)
-	bus.properties["ActiveState"] = uint32(1)
+	bus.set("ActiveState", uint32(1))
 	_, err := bus.manager(t).ActiveState(t.Context(), unit)
 	if err == nil || !strings.Contains(err.Error(), "ask for the state of nginx.service: property ActiveState is not of the documented type") {
 		t.Errorf("got %v", err)
@@ -59,8 +59,8 @@ func TestJobs(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			bus := startBus(t)
-			bus.result = test.result
-			bus.properties["Result"] = "start-limit-hit"
+			bus.endJobs(test.result)
+			bus.set("Result", "start-limit-hit")
 			err := bus.manager(t).Restart(t.Context(), unit)
 			if (err == nil) != (test.want == "") || err != nil && err.Error() != test.want {
 				t.Errorf("got %v, want %q", err, test.want)
@@ -76,7 +76,7 @@ func TestJobs(t *testing.T) {
 
 func TestReloadAndSignal(t *testing.T) {
 	bus := startBus(t)
-	bus.result = "done"
+	bus.endJobs("done")
 	m := bus.manager(t)
 	wantNoError(t, m.ReloadOrRestart(t.Context(), unit))
 	wantNoError(t, m.HUP(t.Context(), unit))
@@ -93,7 +93,7 @@ func TestJobThatNeverEnds(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	// The bus is as good as before.
-	bus.properties["ActiveState"] = "deactivating"
+	bus.set("ActiveState", "deactivating")
 	if state, err := m.ActiveState(t.Context(), unit); state != "deactivating" || err != nil {
 		t.Errorf("got %q, %v", state, err)
 	}
@@ -101,8 +101,7 @@ func TestJobThatNeverEnds(t *testing.T) {
 
 func TestCallThatIsNeverAnswered(t *testing.T) {
 	bus := startBus(t)
-	bus.silent = make(chan struct{})
-	t.Cleanup(func() { close(bus.silent) })
+	bus.fallSilent(t)
 	m := bus.manager(t)
 	start := time.Now()
 	for range 3 { // only the first one waits
@@ -150,7 +149,7 @@ func TestNoBus(t *testing.T) {
 // A deadline of the caller is not held against the bus.
 func TestBusIsUsedAgainAfterTheCallersDeadline(t *testing.T) {
 	bus := startBus(t)
-	bus.properties["ActiveState"] = "active"
+	bus.set("ActiveState", "active")
 	m := bus.manager(t)
 	past, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -164,15 +163,35 @@ func TestBusIsUsedAgainAfterTheCallersDeadline(t *testing.T) {
 
 // bus is a private message bus with a stand-in for systemd on it.
 type bus struct {
-	address    string
-	conn       *dbus.Conn
+	address string
+	conn    *dbus.Conn
+
+	mutex      sync.Mutex // of what follows
 	properties map[string]any
 	result     string        // of every job; empty for jobs that never end
 	silent     chan struct{} // blocks the answer to properties
+	calls      []string
+}
 
-	mutex sync.Mutex
-	calls []string
-	jobs  uint32
+func (b *bus) set(property string, value any) {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	b.properties[property] = value
+}
+
+func (b *bus) endJobs(result string) {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	b.result = result
+}
+
+func (b *bus) fallSilent(t *testing.T) {
+	t.Helper()
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	silent := make(chan struct{})
+	t.Cleanup(func() { close(silent) })
+	b.silent = silent
 }
 
 func startBus(t *testing.T) *bus {
@@ -235,10 +254,11 @@ func (b *bus) wantCalls(t *testing.T, want ...string) {
 
 // job queues a job, and ends it at once, before the caller knows its name.
 func (b *bus) job(name string) (dbus.ObjectPath, *dbus.Error) {
-	b.jobs++
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
 	path := dbus.ObjectPath("/org/freedesktop/systemd1/job/7")
 	if b.result != "" {
-		_ = b.conn.Emit("/org/freedesktop/systemd1", "org.freedesktop.systemd1.Manager.JobRemoved", b.jobs, path, name, b.result)
+		_ = b.conn.Emit("/org/freedesktop/systemd1", "org.freedesktop.systemd1.Manager.JobRemoved", uint32(7), path, name, b.result)
 	}
 	return path, nil
 }
@@ -268,10 +288,13 @@ func (f fakeManager) KillUnit(name, who string, signal int32) *dbus.Error {
 type fakeUnit struct{ *bus }
 
 func (f fakeUnit) Get(_, name string) (dbus.Variant, *dbus.Error) {
-	if f.silent != nil {
-		<-f.silent
-	}
+	f.mutex.Lock()
+	silent := f.silent
 	value, known := f.properties[name]
+	f.mutex.Unlock()
+	if silent != nil {
+		<-silent
+	}
 	if !known {
 		return dbus.Variant{}, dbus.NewError("org.freedesktop.DBus.Error.UnknownProperty", nil)
 	}
