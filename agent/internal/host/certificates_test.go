@@ -127,7 +127,7 @@ func TestPairIsJudgedAsNGINXJudgesIt(t *testing.T) {
 	sec1 := must[[]byte](t)(x509.MarshalECPrivateKey(ec))
 	cut := func(text []byte) []byte { return text[:len(text)-40] }
 	spoiled := []byte(strings.Replace(string(caText), "\nMII", "\n!!!", 1))
-	//nolint:staticcheck // the old way to encrypt a key is still found on hosts
+	//lint:ignore SA1019 this old way to encrypt a key is still found on hosts
 	encrypted := must[*pem.Block](t)(x509.EncryptPEMBlock(rand.Reader, "EC PRIVATE KEY", sec1, []byte("secret"), x509.PEMCipherAES256))
 
 	const ok, unreadable = checkin.CertificateOK, checkin.CertificateUnreadable

@@ -151,6 +151,10 @@ func (h *host) finish(ctx context.Context, d dir, o order) outcome {
 	if have, err = d.stat(); err != nil {
 		return outcome{record: begun, err: err}
 	}
+	if !h.ids.right(have, o.UID, o.GID) { // as some network storage does
+		return outcome{record: begun, err: fmt.Errorf("the storage accepted the owner %d:%d for %q and yet shows %d:%d: "+
+			"set the owner in its mount options", o.UID, o.GID, d, have.uid, have.gid)}
+	}
 	return outcome{record: o.record(true, true), note: h.note(have, o)}
 }
 
