@@ -75,12 +75,12 @@ func renderDNSMasq(v *dnsmasqView, t *Templates) ([]File, error) {
 // stampDNSMasq computes the revision over all files and writes its sentinel in
 // the place of the blank one.
 func stampDNSMasq(files []File) (string, error) {
-	hash := sha256.New()
+	sum := sha256.New()
 	for _, f := range files {
-		hash.Write(f.Content)
-		hash.Write([]byte{0})
+		sum.Write(f.Content)
+		sum.Write([]byte{0})
 	}
-	revision := hexSum(hash)
+	revision := hexSum(sum)
 	blank, sentinel := []byte(DNSMasqSentinel(blankRevision)), []byte(DNSMasqSentinel(revision))
 	stamped := false
 	for i := range files {

@@ -32,9 +32,7 @@ func TestLiveDNSMasq(t *testing.T) {
 		t.Fatal(err, result.LeftOut)
 	}
 	writeFiles(t, result)
-	pidFile := filepath.Join(facts.Paths.DNSMasqDir, "pid")
-	start(t, "dnsmasq", "--keep-in-foreground", "--log-facility=-", "--user=root",
-		"-C", facts.Paths.DNSMasqConf, "--pid-file="+pidFile, "--dhcp-leasefile="+filepath.Join(facts.Paths.DNSMasqDir, "leases"))
+	pidFile := startDNSMasq(t, facts)
 	waitForSentinel(t, result)
 
 	for _, test := range []struct {
@@ -84,6 +82,17 @@ func TestLiveDNSMasq(t *testing.T) {
 	if got, _ := ask(t, "127.0.0.1", "new.lab.internal", dns.TypeA); len(got) != 1 {
 		t.Errorf("new.lab.internal: %v", got)
 	}
+}
+
+// startDNSMasq runs the real dnsmasq until the test ends. It returns the path
+// of its pid file.
+func startDNSMasq(t *testing.T, facts Facts) string {
+	t.Helper()
+	pidFile := filepath.Join(facts.Paths.DNSMasqDir, "pid")
+	start(t, "dnsmasq", "--keep-in-foreground", "--log-facility=-", "--user=root",
+		"-C", facts.Paths.DNSMasqConf, "--pid-file="+pidFile,
+		"--dhcp-leasefile="+filepath.Join(facts.Paths.DNSMasqDir, "leases"))
+	return pidFile
 }
 
 func waitForSentinel(t *testing.T, r Result) {

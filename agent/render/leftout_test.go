@@ -113,8 +113,8 @@ func wantLeftOut(t *testing.T, r Result, kind string, reason []string) {
 			t.Errorf("%q does not name %q", item.Reason, word)
 		}
 	}
-	if strings.ContainsAny(item.Name, "\n\r\x00") {
-		t.Errorf("name %q", item.Name)
+	if strings.ContainsAny(item.Name+item.Reason, "\n\r\x00") {
+		t.Errorf("name %q, reason %q", item.Name, item.Reason)
 	}
 }
 

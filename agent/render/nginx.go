@@ -6,7 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
+	"hash"
 	"slices"
 	"strings"
 
@@ -50,22 +50,17 @@ func NGINX(s checkin.Snapshot, f Facts, t *Templates) (Result, error) {
 // nginxRevision covers the file and the contents of the certificates in it: a
 // renewed certificate has to be loaded too.
 func nginxRevision(content []byte, used map[string]bool, facts map[string]CertificateFact) string {
-	hash := sha256.New()
-	hash.Write(content)
+	sum := sha256.New()
+	sum.Write(content)
 	domains := make([]string, 0, len(used))
 	for domain := range used {
 		domains = append(domains, domain)
 	}
 	slices.Sort(domains)
 	for _, domain := range domains {
-		fmt.Fprintf(hash, "\n%s %s", domain, facts[domain].Digest)
+		fmt.Fprintf(sum, "\n%s %s", domain, facts[domain].Digest)
 	}
-	return hexSum(hash)
+	return hexSum(sum)
 }
 
-func hexSum(hash interface {
-	io.Writer
-	Sum([]byte) []byte
-}) string {
-	return hex.EncodeToString(hash.Sum(nil))
-}
+func hexSum(h hash.Hash) string { return hex.EncodeToString(h.Sum(nil)) }

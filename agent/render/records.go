@@ -3,6 +3,7 @@ package render
 import (
 	"fmt"
 	"strconv"
+	"strings"
 
 	"opensource.internal/agent/checkin"
 )
@@ -12,7 +13,8 @@ type leftOut []checkin.QuarantinedItem
 
 func (l *leftOut) add(r Record, reason error) {
 	*l = append(*l, checkin.QuarantinedItem{
-		Kind: r.Kind, ID: r.ID, Name: r.Name, Reason: reason.Error(),
+		Kind: r.Kind, ID: r.ID, Name: r.Name,
+		Reason: strings.ReplaceAll(reason.Error(), "\n", "; "), // joined errors
 	})
 }
 
