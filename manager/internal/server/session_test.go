@@ -1,0 +1,331 @@
+package server_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"opensource.internal/manager/internal/auth"
+	"opensource.internal/manager/internal/config"
+	"opensource.internal/manager/internal/store"
+	"opensource.internal/manager/servertest"
+)
+
+const password = "correct horse battery"
+
+// start starts a manager with one administrator, ada.
+func start(t *testing.T, configure func(*config.Config)) *servertest.Server {
+	t.Helper()
+	s := servertest.Start(t, servertest.Options{Configure: configure})
+	if _, err := auth.CreateUser(t.Context(), s.Store, "ada", auth.RoleAdmin, password); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func withCookie(cookie *http.Cookie, more ...string) http.Header {
+	header := http.Header{}
+	if cookie != nil {
+		header.Set("Cookie", cookie.Name+"="+cookie.Value)
+	}
+	for i := 0; i < len(more); i += 2 {
+		header.Set(more[i], more[i+1])
+	}
+	return header
+}
+
+// sessionOf is the session cookie an answer sets, or nil.
+func sessionOf(answer servertest.Answer) *http.Cookie {
+	for _, c := range (&http.Response{Header: answer.Header}).Cookies() {
+		if strings.Contains(c.Name, "session") {
+			return c
+		}
+	}
+	return nil
+}
+
+func signIn(t *testing.T, s *servertest.Server, name, password string, header http.Header) servertest.Answer {
+	t.Helper()
+	header = header.Clone()
+	if header == nil {
+		header = http.Header{}
+	}
+	header.Set("Content-Type", "application/x-www-form-urlencoded")
+	return s.Do(t, "POST", "/sign-in", url.Values{"name": {name}, "password": {password}}.Encode(), header)
+}
+
+// signedIn signs ada in and returns her cookie.
+func signedIn(t *testing.T, s *servertest.Server, planted *http.Cookie) *http.Cookie {
+	t.Helper()
+	answer := signIn(t, s, " Ada ", password, withCookie(planted))
+	cookie := sessionOf(answer)
+	if answer.Status != http.StatusSeeOther || answer.Header.Get("Location") != "/agents" || cookie == nil {
+		t.Fatalf("sign in: %d %v %s", answer.Status, answer.Header, answer.Body)
+	}
+	return cookie
+}
+
+// whoAmI is the status of asking the API with a cookie.
+func whoAmI(t *testing.T, s *servertest.Server, cookie *http.Cookie) int {
+	t.Helper()
+	return s.Do(t, "GET", "/api/v1/session", nil, withCookie(cookie)).Status
+}
+
+func TestSignInAndOut(t *testing.T) {
+	s := start(t, nil)
+	if page := s.Do(t, "GET", "/sign-in", nil, nil); page.Status != 200 || sessionOf(page) != nil {
+		t.Errorf("sign-in page: %d, cookie %v", page.Status, sessionOf(page))
+	}
+	for _, path := range []string{"/agents", "/"} {
+		if answer := s.Do(t, "GET", path, nil, nil); answer.Status != http.StatusSeeOther {
+			t.Errorf("GET %s: %d", path, answer.Status)
+		}
+	}
+	if answer := s.Do(t, "GET", "/agents/list", nil, nil); answer.Status != 401 {
+		t.Errorf("fragment without session: %d", answer.Status)
+	}
+
+	cookie := signedIn(t, s, nil)
+	if !cookie.HttpOnly || cookie.SameSite != http.SameSiteLaxMode || cookie.Secure || cookie.Path != "/" {
+		t.Errorf("cookie %+v", cookie)
+	}
+	if page := s.Do(t, "GET", "/agents", nil, withCookie(cookie)); page.Status != 200 || !strings.Contains(string(page.Body), "ada") {
+		t.Errorf("agents page: %d", page.Status)
+	}
+	if answer := s.Do(t, "GET", "/sign-in", nil, withCookie(cookie)); answer.Status != http.StatusSeeOther {
+		t.Errorf("sign-in page for who is signed in: %d", answer.Status)
+	}
+
+	out := s.Do(t, "POST", "/sign-out", nil, withCookie(cookie))
+	if out.Status != http.StatusSeeOther || sessionOf(out) == nil || sessionOf(out).MaxAge >= 0 {
+		t.Errorf("sign out: %d %v", out.Status, out.Header)
+	}
+	if got := whoAmI(t, s, cookie); got != 401 {
+		t.Errorf("replay after signing out: %d", got)
+	}
+	if answer := s.Do(t, "GET", "/agents", nil, withCookie(cookie)); answer.Status != http.StatusSeeOther {
+		t.Errorf("page after signing out: %d", answer.Status)
+	}
+}
+
+func TestSessionIsRenewedAtSignIn(t *testing.T) {
+	s := start(t, nil)
+	planted := &http.Cookie{Name: "opensource_manager_session", Value: "planted-by-somebody-else"}
+	first := signedIn(t, s, planted)
+	if first.Value == planted.Value {
+		t.Fatal("a planted session id was taken over")
+	}
+	second := signedIn(t, s, first)
+	if second.Value == first.Value {
+		t.Error("signing in again kept the id")
+	}
+	if got := whoAmI(t, s, first); got != 401 {
+		t.Errorf("the id from before signing in again: %d", got)
+	}
+	if got := whoAmI(t, s, second); got != 200 {
+		t.Errorf("the new id: %d", got)
+	}
+}
+
+func TestNewPasswordEndsAllSessions(t *testing.T) {
+	s := start(t, nil)
+	one, two := signedIn(t, s, nil), signedIn(t, s, nil)
+	commandLine, err := store.Open(t.Context(), s.Config.Database, store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer commandLine.Close()
+	if err := auth.SetPassword(t.Context(), commandLine, "Ada", "another long password"); err != nil {
+		t.Fatal(err)
+	}
+	if a, b := whoAmI(t, s, one), whoAmI(t, s, two); a != 401 || b != 401 {
+		t.Errorf("sessions after the password was changed: %d, %d", a, b)
+	}
+	if answer := signIn(t, s, "ada", password, nil); answer.Status != 401 {
+		t.Errorf("the old password: %d", answer.Status)
+	}
+}
+
+func TestDeletedUserIsSignedOut(t *testing.T) {
+	s := start(t, nil)
+	if _, err := auth.CreateUser(t.Context(), s.Store, "eve", auth.RoleViewer, password); err != nil {
+		t.Fatal(err)
+	}
+	cookie := sessionOf(signIn(t, s, "eve", password, nil))
+	if got := s.Do(t, "POST", "/api/v1/sites", object{"name": "x"}, withCookie(cookie)); got.Status != 403 {
+		t.Errorf("a viewer wrote: %d", got.Status)
+	}
+	eve, err := s.Store.UserByName(t.Context(), "eve")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := s.Call(t, "DELETE", fmt.Sprintf("/users/%d", eve.ID), nil); got.Status != 204 {
+		t.Fatalf("delete user: %d %s", got.Status, got.Body)
+	}
+	if got := whoAmI(t, s, cookie); got != 401 {
+		t.Errorf("session of a deleted user: %d", got)
+	}
+}
+
+func TestSessionOverTheAPI(t *testing.T) {
+	s := start(t, nil)
+	bad := s.Do(t, "POST", "/api/v1/session", object{"name": "ada", "password": "wrong"}, nil)
+	unknown := s.Do(t, "POST", "/api/v1/session", object{"name": "nobody", "password": "wrong"}, nil)
+	if bad.Status != 401 || string(bad.Body) != string(unknown.Body) || sessionOf(bad) != nil {
+		t.Errorf("%d %s, unknown user: %s", bad.Status, bad.Body, unknown.Body)
+	}
+	in := s.Do(t, "POST", "/api/v1/session", object{"name": "ada", "password": password}, nil)
+	cookie := sessionOf(in)
+	if in.Status/100 != 2 || cookie == nil {
+		t.Fatalf("%d %s", in.Status, in.Body)
+	}
+	if got := s.Do(t, "POST", "/api/v1/sites", object{"name": "x"}, withCookie(cookie)); got.Status != 201 {
+		t.Errorf("write with a session: %d %s", got.Status, got.Body)
+	}
+	if got := s.Do(t, "DELETE", "/api/v1/session", nil, withCookie(cookie)); got.Status != 204 {
+		t.Errorf("sign out: %d %s", got.Status, got.Body)
+	}
+	if got := whoAmI(t, s, cookie); got != 401 {
+		t.Errorf("after signing out: %d", got)
+	}
+}
+
+func TestBadKeyBesideGoodSession(t *testing.T) {
+	s := start(t, nil)
+	cookie := signedIn(t, s, nil)
+	if got := s.Do(t, "GET", "/api/v1/sites", nil, withCookie(cookie, "X-Api-Key", "wrong")); got.Status != 401 {
+		t.Errorf("status %d", got.Status)
+	}
+}
+
+func TestOtherOriginsAreRefused(t *testing.T) {
+	s := start(t, func(c *config.Config) { c.PublicURL = mustParse("https://manager.example.com/x") })
+	in := signIn(t, s, "ada", password, http.Header{"Origin": {"https://manager.example.com"}})
+	cookie := sessionOf(in)
+	if cookie == nil {
+		t.Fatalf("the manager's own origin was refused: %d %s", in.Status, in.Body)
+	}
+	for _, header := range []http.Header{
+		withCookie(cookie, "Origin", "https://evil.example"), withCookie(cookie, "Origin", "null"),
+		withCookie(cookie, "Sec-Fetch-Site", "cross-site"), withCookie(cookie, "Sec-Fetch-Site", "same-site"),
+	} {
+		answer := s.Do(t, "POST", "/api/v1/sites", object{"name": "x"}, header)
+		if fault := servertest.Error(t, answer); answer.Status != 403 || fault.Code != "cross_origin" {
+			t.Errorf("%v: %d %s", header, answer.Status, answer.Body)
+		}
+	}
+	if got := s.Do(t, "POST", "/api/v1/sites", object{"name": "x"}, withCookie(cookie, "Sec-Fetch-Site", "same-origin")); got.Status != 201 {
+		t.Errorf("same origin: %d %s", got.Status, got.Body)
+	}
+}
+
+func TestBehindTLSUnderAPrefix(t *testing.T) {
+	s := start(t, func(c *config.Config) { c.PublicURL = mustParse("https://example.com/manager") })
+	for _, prefix := range []string{"", "/manager"} { // proxies that strip it, and those that do not
+		answer := s.Do(t, "POST", prefix+"/sign-in", url.Values{"name": {"ada"}, "password": {password}}.Encode(),
+			http.Header{"Content-Type": {"application/x-www-form-urlencoded"}})
+		cookie := sessionOf(answer)
+		if cookie == nil || !cookie.Secure || cookie.Path != "/manager/" || !strings.HasPrefix(cookie.Name, "__Secure-") {
+			t.Fatalf("%q: cookie %v", prefix, cookie)
+		}
+		if got := answer.Header.Get("Location"); got != "/manager/agents" {
+			t.Errorf("%q: Location %q", prefix, got)
+		}
+		page := string(s.Do(t, "GET", prefix+"/agents", nil, withCookie(cookie)).Body)
+		for _, want := range []string{`href="/manager/assets/style.css?`, `action="/manager/sign-out"`, `data-fragment="/manager/agents/list"`} {
+			if !strings.Contains(page, want) {
+				t.Errorf("%q: %s is not in the page", prefix, want)
+			}
+		}
+		if got := s.Do(t, "GET", prefix+"/api/v1/health", nil, nil); got.Status != 200 {
+			t.Errorf("%q: health %d", prefix, got.Status)
+		}
+		created := s.Do(t, "POST", prefix+"/api/v1/sites", object{"name": "site" + strings.Trim(prefix, "/")}, http.Header{"X-Api-Key": {s.AdminKey}})
+		if got := created.Header.Get("Location"); !strings.HasPrefix(got, "/manager/api/v1/sites/") {
+			t.Errorf("%q: Location %q", prefix, got)
+		}
+	}
+	if got := s.Do(t, "GET", "/managers", nil, nil); got.Status != 404 {
+		t.Errorf("/managers: %d", got.Status)
+	}
+}
+
+func TestWrongPublicURLIsShown(t *testing.T) {
+	s := start(t, func(c *config.Config) {
+		c.PublicURL = mustParse("https://manager.example.com")
+		c.TrustedProxies = proxies("127.0.0.0/8")
+	})
+	for _, test := range []struct {
+		header http.Header
+		wrong  bool
+	}{
+		{nil, true},
+		{http.Header{"X-Forwarded-Proto": {"https"}, "X-Forwarded-Host": {"manager.example.com"}}, false},
+		{http.Header{"X-Forwarded-Proto": {"http"}, "X-Forwarded-Host": {"manager.example.com"}}, true},
+		{http.Header{"X-Forwarded-Proto": {"https"}, "X-Forwarded-Host": {"other.example.com"}}, true},
+	} {
+		page := s.Do(t, "GET", "/sign-in", nil, test.header)
+		if got := strings.Contains(string(page.Body), "PUBLIC_URL is https://manager.example.com"); got != test.wrong {
+			t.Errorf("%v: warning on the sign-in page: %v", test.header, got)
+		}
+		health := servertest.Data[map[string]any](t, s.Do(t, "GET", "/api/v1/health", nil, test.header))
+		if got := health["publicUrlMismatch"] != nil; got != test.wrong {
+			t.Errorf("%v: warning in health: %v", test.header, health)
+		}
+	}
+}
+
+func TestTooManySignIns(t *testing.T) {
+	s := start(t, nil)
+	refusedAt := 0
+	for n := range 40 {
+		header := http.Header{ // none of them makes another client of it
+			"X-Forwarded-For": {fmt.Sprintf("203.0.113.%d", n)}, "X-Real-Ip": {fmt.Sprintf("203.0.113.%d", n)},
+			"Forwarded": {fmt.Sprintf("for=203.0.113.%d", n)},
+		}
+		answer := s.Do(t, "POST", "/api/v1/session", object{"name": "ada", "password": "wrong"}, header)
+		if answer.Status == http.StatusTooManyRequests {
+			refusedAt = n
+			fault := servertest.Error(t, answer)
+			if wait, err := strconv.Atoi(answer.Header.Get("Retry-After")); err != nil || wait < 1 || fault.Code != "too_many_requests" {
+				t.Errorf("Retry-After %q, %s", answer.Header.Get("Retry-After"), answer.Body)
+			}
+			break
+		}
+		if answer.Status != 401 {
+			t.Fatalf("attempt %d: %d %s", n, answer.Status, answer.Body)
+		}
+	}
+	if refusedAt == 0 {
+		t.Fatal("guessing is never slowed")
+	}
+	if page := signIn(t, s, "ada", password, nil); page.Status != 429 || page.Header.Get("Retry-After") == "" || !strings.Contains(string(page.Body), "Too many attempts") {
+		t.Errorf("sign-in page: %d", page.Status)
+	}
+	for range 30 {
+		s.Do(t, "GET", "/api/v1/sites", nil, http.Header{"X-Api-Key": {"wrong"}})
+	}
+	if got := s.Call(t, "GET", "/sites", nil); got.Status != 200 {
+		t.Errorf("a good key behind the same address: %d", got.Status)
+	}
+}
+
+func TestNothingSecretIsLogged(t *testing.T) {
+	s := start(t, nil)
+	cookie := signedIn(t, s, nil)
+	signIn(t, s, "ada", "a wrong secret", nil)
+	s.Do(t, "GET", "/api/v1/sites", nil, http.Header{"Authorization": {"Bearer " + s.AdminKey}})
+	s.Do(t, "GET", "/api/v1/sites?key="+s.AdminKey, nil, nil)
+	for _, secret := range []string{s.AdminKey, password, "a wrong secret", cookie.Value} {
+		if strings.Contains(s.Log.String(), secret) {
+			t.Errorf("%q is in the log", secret)
+		}
+	}
+	if matches, _ := filepath.Glob(filepath.Join(s.Config.StateDirectory, "*")); len(matches) == 0 {
+		t.Error("the database is elsewhere")
+	}
+}
