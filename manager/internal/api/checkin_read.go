@@ -110,7 +110,7 @@ func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 func notDecoded(err error) *Error {
 	var wrongType *json.UnmarshalTypeError
 	if errors.As(err, &wrongType) && wrongType.Field != "" {
-		return invalidFields(map[string]string{wrongType.Field: "must not be a " + wrongType.Value})
+		return invalidFields(map[string]string{wrongType.Field: "must not be of type " + wrongType.Value})
 	}
 	if errors.As(err, &wrongType) {
 		return invalidFields(map[string]string{"body": "must be an object"})
@@ -245,7 +245,7 @@ func (c *agentClock) UnmarshalJSON(data []byte) error {
 		return nil
 	}
 	if first := data[0]; first != '-' && (first < '0' || first > '9') {
-		return &json.UnmarshalTypeError{Value: kindOf(first), Field: "currentTime"}
+		return &json.UnmarshalTypeError{Value: kindOf(first)}
 	}
 	const absurd = 1e11 // the year 5138; whoever sends milliseconds is beyond it
 	seconds, err := strconv.ParseFloat(string(data), 64)

@@ -17,6 +17,7 @@ import (
 	"net/url"
 	"path/filepath"
 	"runtime"
+	"sync"
 	"time"
 
 	"gorm.io/driver/sqlite"
@@ -47,6 +48,7 @@ type Store struct {
 	read       *gorm.DB
 	changes    *changes
 	heartbeats *heartbeats
+	closing    sync.Once
 }
 
 // busyTimeout is how long SQLite waits for another process's write.
@@ -91,8 +93,14 @@ func (s *Store) connect() (err error) {
 	return err
 }
 
-// Close flushes the heartbeats and closes all connections.
-func (s *Store) Close() error {
+// Close flushes the heartbeats and closes all connections. Closing again does
+// nothing.
+func (s *Store) Close() (err error) {
+	s.closing.Do(func() { err = s.close() })
+	return err
+}
+
+func (s *Store) close() error {
 	var errs []error
 	if s.heartbeats != nil {
 		errs = append(errs, s.heartbeats.stop())
