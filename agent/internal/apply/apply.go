@@ -66,7 +66,7 @@ type Activation struct {
 	// Revision is what the process has to show; empty after a rollback, when
 	// it is enough that the process runs.
 	Revision string
-	// Window bounds the proof, not counting the reload itself.
+	// Window bounds the proof of the revision, not counting the reload itself.
 	Window time.Duration
 }
 
@@ -266,11 +266,7 @@ func (r *run) rollBack(ctx context.Context, cause error, mayBeLoaded bool) Repor
 	if r.engine.Reload && mayBeLoaded {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), Overrun)
 		defer cancel()
-		undo = errors.Join(undo, r.service.Activate(ctx, Activation{
-			Files:  r.files.paths(),
-			Main:   main,
-			Window: Overrun / 2,
-		}))
+		undo = errors.Join(undo, r.service.Activate(ctx, Activation{Files: r.files.paths(), Main: main}))
 	}
 	if undo == nil && untouched {
 		return r.rejected(cause)

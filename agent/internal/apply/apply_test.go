@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -61,12 +62,19 @@ func TestApply(t *testing.T) {
 			func(_ *testing.T, s *site) { s.notReady = noBus },
 			checkin.OutcomeRejected, "not applied, since stub could not be reloaded: no connection to systemd", "A", 0, 0,
 		},
-		"cannot be staged": {
+		"main file is a folder": {
 			func(t *testing.T, s *site) {
 				must(t, os.Remove(s.main()))
 				must(t, os.Mkdir(s.main(), 0o755))
 			},
-			checkin.OutcomeRejected, "is a directory", "", 0, 0,
+			checkin.OutcomeRejected, "main.conf is not a regular file but drwx", "", 0, 0,
+		},
+		"side file is a pipe": {
+			func(t *testing.T, s *site) {
+				must(t, os.Remove(s.side()))
+				must(t, syscall.Mkfifo(s.side(), 0o644))
+			},
+			checkin.OutcomeRejected, "hosts is not a regular file but p", "", 0, 0,
 		},
 		"test fails": {
 			func(_ *testing.T, s *site) { s.testFault = errors.New("unknown directive") },

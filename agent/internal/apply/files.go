@@ -31,9 +31,8 @@ type files struct {
 type file struct {
 	render.File
 	digest  string // of the wanted content
-	live    string // digest of the live content; empty if there is none
-	differs bool
-	pending bool // an earlier run left the version before it
+	differs bool   // from the live content
+	pending bool   // an earlier run left the version before it
 	staged  *atomicfile.Staged
 }
 
@@ -46,14 +45,9 @@ func compare(wanted []render.File) (*files, error) {
 	set := &files{}
 	for _, want := range wanted {
 		file := &file{File: want, digest: digest(want.Content)}
-		content, err := os.ReadFile(want.Path)
-		switch {
-		case err == nil:
-			file.live, file.differs = digest(content), !bytes.Equal(content, want.Content)
-		case errors.Is(err, fs.ErrNotExist):
-			file.differs = true
-		default:
-			return nil, fmt.Errorf("read live file: %w", err)
+		var err error
+		if file.differs, err = differs(want); err != nil {
+			return nil, fmt.Errorf("compare live file: %w", err)
 		}
 		if file.pending, err = atomicfile.Pending(want.Path); err != nil {
 			return nil, err
@@ -62,6 +56,24 @@ func compare(wanted []render.File) (*files, error) {
 		set.all = append(set.all, file)
 	}
 	return set, nil
+}
+
+// differs reports whether the live file has another content than the wanted
+// one. What is no regular file is an error: reading a pipe would never end.
+func differs(want render.File) (bool, error) {
+	info, err := os.Stat(want.Path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return true, nil
+	case err != nil:
+		return false, err
+	case !info.Mode().IsRegular():
+		return false, fmt.Errorf("%s is not a regular file but %s", want.Path, info.Mode())
+	case info.Size() != int64(len(want.Content)):
+		return true, nil
+	}
+	content, err := os.ReadFile(want.Path)
+	return !bytes.Equal(content, want.Content), err
 }
 
 func sweep(wanted []render.File) error {

@@ -17,6 +17,8 @@ import (
 const (
 	dnsmasqUnit        = "dnsmasq.service"
 	dnsmasqTestTimeout = 5 * time.Second
+	// dnsmasqJobTimeout is short since the site has no DNS in the meantime.
+	dnsmasqJobTimeout = 8 * time.Second
 )
 
 // dnsmasq is the DNS and DHCP server. It reads its main file when it starts
@@ -76,7 +78,7 @@ func (d dnsmasq) activate(ctx context.Context, a apply.Activation) error {
 	}
 	restart := a.Main || before.PID == 0 || d.startedBefore(ctx, a.Files[len(a.Files)-1])
 	if restart {
-		err = d.units.Restart(ctx, dnsmasqUnit)
+		err = d.restart(ctx)
 	} else {
 		err = d.units.HUP(ctx, dnsmasqUnit)
 	}
@@ -94,6 +96,12 @@ func (d dnsmasq) activate(ctx context.Context, a apply.Activation) error {
 		return withLines(errors.New("dnsmasq found faults in its files"), faults)
 	}
 	return nil
+}
+
+func (d dnsmasq) restart(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, dnsmasqJobTimeout)
+	defer cancel()
+	return d.units.Restart(ctx, dnsmasqUnit)
 }
 
 // runs returns an error unless dnsmasq is active, as another process than

@@ -33,8 +33,10 @@ func newNameSite(t *testing.T) *nameSite {
 	s := &nameSite{dir: t.TempDir()}
 	s.machine = &machine{
 		log: logFile(t),
-		argv: []string{"dnsmasq", "--keep-in-foreground", "--user=root", "--log-facility=-",
-			"--pid-file=" + filepath.Join(s.dir, "pid"), "-C", s.conf()},
+		argv: []string{
+			"dnsmasq", "--keep-in-foreground", "--user=root", "--log-facility=-",
+			"--pid-file=" + filepath.Join(s.dir, "pid"), "-C", s.conf(),
+		},
 	}
 	t.Cleanup(s.machine.stop)
 	s.dnsmasq = dnsmasq{

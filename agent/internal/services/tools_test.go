@@ -22,11 +22,13 @@ func TestUnitArguments(t *testing.T) {
 	}{
 		"Debian's": {
 			"#DNSMASQ_OPTS=\"--conf-file=/etc/dnsmasq.alt\"\nCONFIG_DIR=/etc/dnsmasq.d,.dpkg-dist,.dpkg-old,.dpkg-new\n",
-			[]string{"-7", "/etc/dnsmasq.d,.dpkg-dist,.dpkg-old,.dpkg-new"}, "",
+			[]string{"-7", "/etc/dnsmasq.d,.dpkg-dist,.dpkg-old,.dpkg-new"},
+			"",
 		},
 		"options": {
 			"DNSMASQ_OPTS=\"--log-queries  -i eth0\" # more\nexport CONFIG_DIR=''\n",
-			[]string{"--log-queries", "-i", "eth0"}, "",
+			[]string{"--log-queries", "-i", "eth0"},
+			"",
 		},
 		"the last one counts": {"CONFIG_DIR=/a\nCONFIG_DIR=/b\n", []string{"-7", "/b"}, ""},
 		"another main file": {
