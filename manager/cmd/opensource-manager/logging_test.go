@@ -1,0 +1,84 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	_ "github.com/mattn/go-sqlite3"
+)
+
+func makeNewer(t *testing.T, path string) {
+	t.Helper()
+	db, err := sql.Open("sqlite3", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.Exec("INSERT INTO goose_db_version (version_id, is_applied) VALUES (9999, 1)"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestTextOnStderrUnlessItIsTheJournal(t *testing.T) {
+	var stderr bytes.Buffer
+	log := newLogger(&stderr, map[string]string{"JOURNAL_STREAM": "8:15"}, slog.LevelInfo)
+	log.Debug("quiet")
+	log.Info("loud", "key", "value")
+	if got := stderr.String(); strings.Contains(got, "quiet") || !strings.Contains(got, "msg=loud key=value") {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestJournalIsRecognisedByDeviceAndInode(t *testing.T) {
+	file, err := os.Create(filepath.Join(t.TempDir(), "stderr"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	var stat syscall.Stat_t
+	if err := syscall.Fstat(int(file.Fd()), &stat); err != nil {
+		t.Fatal(err)
+	}
+	if !isJournal(file, fmt.Sprintf("%d:%d", stat.Dev, stat.Ino)) {
+		t.Error("the journal is not recognised")
+	}
+	for _, other := range []string{"", "junk", fmt.Sprintf("%d:%d", stat.Dev, stat.Ino+1)} {
+		if isJournal(file, other) {
+			t.Errorf("JOURNAL_STREAM=%q was taken for this file", other)
+		}
+	}
+}
+
+// recorded keeps the records that reach the journal.
+type recorded struct {
+	slog.Handler
+	messages *[]string
+}
+
+func (r recorded) Handle(_ context.Context, record slog.Record) error {
+	*r.messages = append(*r.messages, record.Message)
+	return nil
+}
+func (r recorded) WithAttrs([]slog.Attr) slog.Handler { return r }
+func (r recorded) WithGroup(string) slog.Handler      { return r }
+
+func TestJournalMessageTellsEverything(t *testing.T) {
+	var messages []string
+	base := slog.NewTextHandler(&bytes.Buffer{}, nil)
+	log := slog.New(journalHandler{Handler: recorded{base, &messages}})
+	log.With("request", "r-1").Error("request failed", "err", fmt.Errorf("the cause"))
+	if len(messages) != 1 || messages[0] != "request failed request=r-1 err=the cause" {
+		t.Errorf("%q", messages)
+	}
+	if got := journalKey("last-use at"); got != "LAST_USE_AT" {
+		t.Errorf("journalKey: %q", got)
+	}
+}

@@ -1,0 +1,340 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"opensource.internal/manager/internal/auth"
+	"opensource.internal/manager/internal/inventory"
+	"opensource.internal/manager/internal/store"
+)
+
+// shell runs command lines on one state directory.
+type shell struct {
+	t   *testing.T
+	env map[string]string
+}
+
+type result struct {
+	code           int
+	stdout, stderr string
+}
+
+func newShell(t *testing.T) *shell {
+	return &shell{t: t, env: map[string]string{"STATE_DIRECTORY": t.TempDir()}}
+}
+
+func (s *shell) run(stdin string, args ...string) result {
+	s.t.Helper()
+	var stdout, stderr bytes.Buffer
+	code := execute(s.t.Context(), args, s.env, strings.NewReader(stdin), &stdout, &stderr)
+	return result{code, stdout.String(), stderr.String()}
+}
+
+// must runs a command that has to succeed and returns what it printed.
+func (s *shell) must(stdin string, args ...string) string {
+	s.t.Helper()
+	r := s.run(stdin, args...)
+	if r.code != exitOK {
+		s.t.Fatalf("%v: exit %d: %s", args, r.code, r.stderr)
+	}
+	return r.stdout
+}
+
+func (s *shell) store() *store.Store {
+	s.t.Helper()
+	opened, err := store.Open(s.t.Context(), filepath.Join(s.env["STATE_DIRECTORY"], "manager.db"), store.Options{Migrate: true})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { opened.Close() })
+	return opened
+}
+
+func decode[T any](t *testing.T, text string) T {
+	t.Helper()
+	var value T
+	if err := json.Unmarshal([]byte(text), &value); err != nil {
+		t.Fatalf("not JSON: %q: %v", text, err)
+	}
+	return value
+}
+
+func TestVersionAndHelp(t *testing.T) {
+	s := newShell(t)
+	if got := s.must("", "version"); got != version+"\n" {
+		t.Errorf("%q", got)
+	}
+	if got := decode[map[string]string](t, s.must("", "version", "--json")); got["version"] != version {
+		t.Errorf("%v", got)
+	}
+	help := s.must("", "--help")
+	for _, word := range []string{"serve", "migrate", "apikey", "user", "PUBLIC_URL", "127.0.0.1:3000"} {
+		if !strings.Contains(help, word) {
+			t.Errorf("%s is not in the help", word)
+		}
+	}
+	var stdout, stderr bytes.Buffer
+	if code := run([]string{"version"}, environment([]string{"A=b", "C=d=e", "junk"}), strings.NewReader(""), &stdout, &stderr); code != exitOK {
+		t.Errorf("run: %d %s", code, stderr.String())
+	}
+}
+
+func TestMistakesExitTwo(t *testing.T) {
+	s := newShell(t)
+	for _, args := range [][]string{
+		{}, {"nonsense"}, {"serve", "--nonsense"}, {"apikey"}, {"apikey", "create"}, {"apikey", "create", "--role", "root"},
+		{"apikey", "create", "--role", "agent"}, {"apikey", "create", "--role", "agent", "--site", "one"},
+		{"apikey", "create", "--role", "agent", "--site", "7"}, {"apikey", "create", "--role", "admin", "--site", "1"},
+		{"apikey", "revoke"}, {"apikey", "revoke", "abc"}, {"user", "create"}, {"user", "create", "x", "a password in argv"},
+		{"user", "create", "x", "--password", "long enough to do"}, {"user", "create", "x", "--role", "agent", "--generate"},
+		{"user", "create", " ", "--generate"},
+	} {
+		if r := s.run("", args...); r.code != exitUsage || r.stderr == "" || r.stdout != "" {
+			t.Errorf("%v: exit %d, stdout %q, stderr %q", args, r.code, r.stdout, r.stderr)
+		}
+	}
+}
+
+func TestAllMistakesOfTheSettingsAtOnce(t *testing.T) {
+	s := newShell(t)
+	s.env["TRUSTED_PROXIES"], s.env["LISTEN"] = "192.0.2.0/24,oops", "nowhere"
+	r := s.run("", "serve", "--log-level", "loud")
+	if r.code != exitUsage {
+		t.Errorf("exit %d", r.code)
+	}
+	for _, name := range []string{"TRUSTED_PROXIES: ", "LISTEN: ", "LOG_LEVEL: "} {
+		if !strings.Contains(r.stderr, "opensource-manager: "+name) {
+			t.Errorf("%s is not named in %s", name, r.stderr)
+		}
+	}
+}
+
+func TestMigrateTwice(t *testing.T) {
+	s := newShell(t)
+	for range 2 {
+		got := decode[migrated](t, s.must("", "migrate", "--json"))
+		if got.SchemaVersion < 1 || got.Database != filepath.Join(s.env["STATE_DIRECTORY"], "manager.db") {
+			t.Errorf("%+v", got)
+		}
+	}
+	if got := s.must("", "migrate"); !strings.Contains(got, "schema") {
+		t.Errorf("%q", got)
+	}
+	if r := s.run("", "migrate", "--database", "/proc/nowhere/manager.db"); r.code != exitFault || r.stderr == "" {
+		t.Errorf("impossible path: %+v", r)
+	}
+}
+
+func TestAPIKeys(t *testing.T) {
+	s := newShell(t)
+	site, err := s.store().CreateSite(t.Context(), inventory.Site{Name: "lab"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	alone := s.must("", "apikey", "create", "--role", "admin", "--name", "deploy")
+	if !regexp.MustCompile(`^osk_[0-9a-f]{16}_[0-9a-f]{64}\n$`).MatchString(alone) {
+		t.Errorf("stdout %q is not the key alone", alone)
+	}
+	made := decode[apiKey](t, s.must("", "apikey", "create", "--role", "agent", "--site", fmt.Sprint(site.ID), "--json"))
+	if made.Key == "" || made.Role != "agent" || made.SiteID == nil || *made.SiteID != site.ID || made.Name != "agent of site 1" {
+		t.Errorf("%+v", made)
+	}
+
+	list := s.must("", "apikey", "list")
+	for _, want := range []string{"deploy", "agent of site 1", "valid", "never"} {
+		if !strings.Contains(list, want) {
+			t.Errorf("%s is not in\n%s", want, list)
+		}
+	}
+	listed := s.must("", "apikey", "list", "--json")
+	if got := decode[[]apiKey](t, listed); len(got) != 2 {
+		t.Errorf("%v", got)
+	}
+	for _, key := range []string{strings.TrimSpace(alone), made.Key} {
+		if strings.Contains(list+listed, key) {
+			t.Error("a list shows a key")
+		}
+	}
+
+	if got := s.must("", "apikey", "revoke", fmt.Sprint(made.ID)); !strings.Contains(got, "revoked") {
+		t.Errorf("%q", got)
+	}
+	if got := decode[apiKey](t, s.must("", "apikey", "revoke", fmt.Sprint(made.ID), "--json")); got.RevokedAt == nil {
+		t.Errorf("%+v", got)
+	}
+	if got := s.must("", "apikey", "list"); !strings.Contains(got, "revoked 20") {
+		t.Errorf("%s", got)
+	}
+	if r := s.run("", "apikey", "revoke", "99"); r.code != exitFault || !strings.Contains(r.stderr, "there is no API key 99") {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestUsers(t *testing.T) {
+	s := newShell(t)
+	if got := s.must("correct horse battery\n", "user", "create", "Ada"); got != "created user ada (admin)\n" {
+		t.Errorf("%q", got)
+	}
+	generated := s.must("", "user", "create", "eve", "--role", "viewer", "--generate")
+	if len(strings.Fields(generated)) != 1 || len(generated) < 20 {
+		t.Errorf("%q", generated)
+	}
+	if got := decode[user](t, s.must("", "user", "create", "bob", "--generate", "--json")); got.Password == "" || got.Role != "admin" || got.ID == 0 {
+		t.Errorf("%+v", got)
+	}
+	if got := decode[user](t, s.must("correct horse battery", "user", "create", "joe", "--json")); got.Password != "" {
+		t.Errorf("a password that was typed is printed: %+v", got)
+	}
+	if r := s.run("correct horse battery\n", "user", "create", "ADA"); r.code != exitFault || !strings.Contains(r.stderr, "already") {
+		t.Errorf("same name: %+v", r)
+	}
+	for _, bad := range []string{"", "\n", "short\n"} {
+		if r := s.run(bad, "user", "create", "tom"); r.code != exitUsage || r.stderr == "" {
+			t.Errorf("password %q: %+v", bad, r)
+		}
+	}
+
+	before, err := s.store().UserByName(t.Context(), "ada")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := s.must("a whole new password\n", "user", "passwd", "Ada"); !strings.Contains(got, "ada") {
+		t.Errorf("%q", got)
+	}
+	if after, _ := s.store().UserByName(t.Context(), "ada"); after.PasswordHash == before.PasswordHash {
+		t.Error("the password is the old one")
+	}
+	if got := decode[user](t, s.must("", "user", "passwd", "ada", "--generate", "--json")); got.Password == "" || got.Name != "ada" {
+		t.Errorf("%+v", got)
+	}
+	if r := s.run("a whole new password\n", "user", "passwd", "nobody"); r.code != exitFault || !strings.Contains(r.stderr, `no user "nobody"`) {
+		t.Errorf("%+v", r)
+	}
+}
+
+// freePort is a port that was free a moment ago: serve takes no port 0.
+func freePort(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+func TestServe(t *testing.T) {
+	s := newShell(t)
+	address := freePort(t)
+	key := strings.TrimSpace(s.must("", "apikey", "create", "--role", "admin"))
+	notified := listenForReady(t, s)
+
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	var stdout, stderr bytes.Buffer
+	ended := make(chan int, 1)
+	go func() {
+		ended <- execute(ctx, []string{"serve", "--listen", address}, s.env, strings.NewReader(""), &stdout, &stderr)
+	}()
+	select {
+	case <-notified:
+	case code := <-ended:
+		t.Fatalf("serve ended with %d: %s", code, stderr.String())
+	case <-time.After(10 * time.Second):
+		t.Fatal("systemd never heard that the manager is ready")
+	}
+
+	ask := func() int {
+		request, _ := http.NewRequestWithContext(t.Context(), "GET", "http://"+address+"/api/v1/sites", nil)
+		request.Header.Set("X-Api-Key", key)
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer response.Body.Close()
+		return response.StatusCode
+	}
+	if got := ask(); got != 200 {
+		t.Errorf("GET /sites: %d", got)
+	}
+	s.must("", "apikey", "revoke", "1")
+	if got := ask(); got != 401 {
+		t.Errorf("after apikey revoke on the command line: %d", got)
+	}
+
+	began := time.Now()
+	stop()
+	if code := <-ended; code != exitOK || time.Since(began) > time.Second {
+		t.Errorf("exit %d after %s: %s", code, time.Since(began), stderr.String())
+	}
+	if stdout.Len() > 0 {
+		t.Errorf("serve wrote to stdout: %s", stdout.String())
+	}
+	if strings.Contains(stderr.String(), key) {
+		t.Error("a key is in the log")
+	}
+}
+
+// listenForReady stands in for systemd (sd_notify(3)).
+func listenForReady(t *testing.T, _ *shell) <-chan struct{} {
+	t.Helper()
+	folder, err := os.MkdirTemp("", "notify") // t.TempDir is too long for a socket's name
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(folder) })
+	socket, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: filepath.Join(folder, "s"), Net: "unixgram"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { socket.Close() })
+	t.Setenv("NOTIFY_SOCKET", filepath.Join(folder, "s"))
+	ready := make(chan struct{})
+	go func() {
+		buffer := make([]byte, 256)
+		for {
+			n, err := socket.Read(buffer)
+			if err != nil {
+				return
+			}
+			if strings.Contains(string(buffer[:n]), "READY=1") {
+				close(ready)
+				return
+			}
+		}
+	}()
+	return ready
+}
+
+func TestNewerSchemaIsRefused(t *testing.T) {
+	s := newShell(t)
+	s.must("", "migrate")
+	makeNewer(t, filepath.Join(s.env["STATE_DIRECTORY"], "manager.db"))
+	for _, args := range [][]string{{"serve", "--listen", freePort(t)}, {"migrate"}, {"apikey", "list"}} {
+		if r := s.run("", args...); r.code != exitFault || !strings.Contains(r.stderr, "newer version") {
+			t.Errorf("%v: %+v", args, r)
+		}
+	}
+}
+
+func TestKeysWorkForWhatTheyWereMade(t *testing.T) {
+	s := newShell(t)
+	key := strings.TrimSpace(s.must("", "apikey", "create", "--role", "viewer"))
+	a := auth.New(auth.Options{Store: s.store()})
+	r, _ := http.NewRequest("GET", "/", nil)
+	r.Header.Set("Authorization", "Bearer "+key)
+	if who, err := a.Authenticate(r); err != nil || who.Role != auth.RoleViewer {
+		t.Errorf("%+v, %v", who, err)
+	}
+}
