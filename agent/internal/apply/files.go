@@ -39,11 +39,11 @@ type file struct {
 // compare looks at the live files, after clearing away what a killed run may
 // have staged beside them.
 func compare(wanted []render.File) (*files, error) {
-	if err := sweep(wanted); err != nil {
-		return nil, err
-	}
 	set := &files{}
 	for _, want := range wanted {
+		if _, err := atomicfile.SweepFor(want.Path); err != nil {
+			return nil, err
+		}
 		file := &file{File: want, digest: digest(want.Content)}
 		var err error
 		if file.differs, err = differs(want); err != nil {
@@ -74,21 +74,6 @@ func differs(want render.File) (bool, error) {
 	}
 	content, err := os.ReadFile(want.Path)
 	return !bytes.Equal(content, want.Content), err
-}
-
-func sweep(wanted []render.File) error {
-	var swept []string
-	for _, file := range wanted {
-		dir := filepath.Dir(file.Path)
-		if slices.Contains(swept, dir) {
-			continue
-		}
-		swept = append(swept, dir)
-		if _, err := atomicfile.Sweep(dir); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func digest(content []byte) string {

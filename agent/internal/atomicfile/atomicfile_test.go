@@ -276,6 +276,27 @@ func TestSweepRemovesOnlyOwnLeftovers(t *testing.T) {
 	}
 }
 
+// Other files of the folder may be staged by somebody else at the same time.
+func TestSweepForOneFileFollowsItsLink(t *testing.T) {
+	dir := t.TempDir()
+	link := filepath.Join(t.TempDir(), "nginx.conf")
+	must(t, os.Symlink(filepath.Join(dir, "site.conf"), link))
+	leftover, err := atomicfile.Stage(link, nil, 0o644)
+	must(t, err)
+	other, err := atomicfile.Stage(filepath.Join(dir, "other.conf"), nil, 0o644)
+	must(t, err)
+
+	removed, err := atomicfile.SweepFor(link)
+	must(t, err)
+	if diff := cmp.Diff([]string{leftover.Path()}, removed); diff != "" {
+		t.Error(diff)
+	}
+	wantNames(t, dir, filepath.Base(other.Path()))
+	if removed, err := atomicfile.SweepFor(filepath.Join(t.TempDir(), "missing", "file")); removed != nil || err != nil {
+		t.Errorf("missing folder: %v, %v", removed, err)
+	}
+}
+
 // mount returns a folder with a file system of its own, in a mount namespace
 // that ends with the test.
 func mount(t *testing.T, kind, options string) string {

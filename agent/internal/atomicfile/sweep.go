@@ -13,22 +13,44 @@ import (
 // be the only one who stages there. It returns what it removed. A folder that
 // does not exist is clean.
 func Sweep(dir string) ([]string, error) {
+	removed, err := sweep(dir, func(string) bool { return true })
+	return removed, explain("sweep", dir, err)
+}
+
+// SweepFor is Sweep for what was staged for the file at path alone, wherever
+// that leads.
+func SweepFor(path string) ([]string, error) {
+	target, err := resolve(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, explain("sweep for", path, err)
+	}
+	dir, base := filepath.Split(target)
+	removed, err := sweep(dir, func(stagedFor string) bool { return stagedFor == base })
+	return removed, explain("sweep for", path, err)
+}
+
+// sweep removes the files in dir that were staged for one of the wanted names.
+func sweep(dir string, wanted func(stagedFor string) bool) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, explain("sweep", dir, err)
+		return nil, err
 	}
 	var removed []string
 	var faults []error
 	for _, entry := range entries {
-		if !entry.Type().IsRegular() || !isStagedName(entry.Name()) {
+		base, staged := stagedFor(entry.Name())
+		if !staged || !entry.Type().IsRegular() || !wanted(base) {
 			continue
 		}
 		path := filepath.Join(dir, entry.Name())
 		if err := os.Remove(path); err != nil {
-			faults = append(faults, explain("sweep", path, err))
+			faults = append(faults, err)
 			continue
 		}
 		removed = append(removed, path)
@@ -36,12 +58,13 @@ func Sweep(dir string) ([]string, error) {
 	return removed, errors.Join(faults...)
 }
 
-// isStagedName reports whether name is one that Stage makes.
-func isStagedName(name string) bool {
+// stagedFor returns the name of the file that Stage has given this name for,
+// if it is one that Stage gives.
+func stagedFor(name string) (string, bool) {
 	at := strings.LastIndex(name, newSuffix)
 	if at < 2 || name[0] != '.' {
-		return false
+		return "", false
 	}
 	digits := name[at+len(newSuffix):]
-	return digits != "" && strings.Trim(digits, "0123456789") == ""
+	return name[1:at], digits != "" && strings.Trim(digits, "0123456789") == ""
 }
