@@ -35,6 +35,7 @@ type agentList struct {
 	Agents     []agentView
 	Now        time.Time
 	ManagerURL string
+	NoSites    bool
 }
 
 type agentView struct {
@@ -45,6 +46,7 @@ type agentView struct {
 	Version       string
 	Running       string
 	Status        string
+	StatusClass   string
 	Class         string // of the whole card
 	Age           string
 	LastSeen      time.Time
@@ -111,7 +113,7 @@ func (d *dashboard) readAgents(ctx context.Context, now time.Time) (agentList, e
 	for _, v := range volumes {
 		bySite[v.SiteID] = append(bySite[v.SiteID], v)
 	}
-	list := agentList{Now: now.UTC()}
+	list := agentList{Now: now.UTC(), NoSites: len(sites) == 0}
 	for _, a := range agents {
 		list.Agents = append(list.Agents, describe(a, names[a.SiteID], bySite[a.SiteID], now))
 	}
@@ -140,8 +142,8 @@ func describe(a store.Agent, site string, volumes []store.Volume, now time.Time)
 			view.FailedVolumes++
 		}
 	}
-	view.Status, view.Class = string(a.Presence(now)), presenceClass(a.Presence(now))
-	if view.Class == good {
+	view.Status, view.StatusClass = string(a.Presence(now)), presenceClass(a.Presence(now))
+	if view.Class = view.StatusClass; view.Class == good {
 		view.Class = view.worst()
 	}
 	return view
@@ -345,6 +347,9 @@ func ago(d time.Duration) string {
 
 // span is a duration in its largest unit, as people say it.
 func span(d time.Duration) string {
+	if d > time.Minute {
+		d = d.Round(time.Minute)
+	}
 	for _, unit := range []struct {
 		length time.Duration
 		name   string

@@ -1,0 +1,231 @@
+package dashboard_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"opensource.internal/agent/checkin"
+	"opensource.internal/manager/internal/auth"
+	"opensource.internal/manager/internal/store"
+	"opensource.internal/manager/servertest"
+)
+
+const password = "correct horse battery"
+
+type object = map[string]any
+
+// signIn makes a user and returns the cookie of a session.
+func signIn(t *testing.T, s *servertest.Server) string {
+	t.Helper()
+	var taken *store.ConflictError
+	if _, err := auth.CreateUser(t.Context(), s.Store, "ada", auth.RoleAdmin, password); err != nil && !errors.As(err, &taken) {
+		t.Fatal(err)
+	}
+	answer := s.Do(t, "POST", "/sign-in", url.Values{"name": {"ada"}, "password": {password}}.Encode(),
+		http.Header{"Content-Type": {"application/x-www-form-urlencoded"}})
+	cookie, _, _ := strings.Cut(answer.Header.Get("Set-Cookie"), ";")
+	if cookie == "" {
+		t.Fatalf("sign in: %d %s", answer.Status, answer.Body)
+	}
+	return cookie
+}
+
+func get(t *testing.T, s *servertest.Server, path, cookie string) servertest.Answer {
+	t.Helper()
+	header := http.Header{}
+	if cookie != "" {
+		header.Set("Cookie", cookie)
+	}
+	return s.Do(t, "GET", path, nil, header)
+}
+
+func checkIn(t *testing.T, s *servertest.Server, request checkin.Request) {
+	t.Helper()
+	base, err := url.Parse(s.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := checkin.Client{URL: base, Key: s.AdminKey}
+	if _, err := client.CheckIn(t.Context(), request, ""); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// populated is a manager with agents in every state, some of them hostile.
+func populated(t *testing.T) (s *servertest.Server, cookie string) {
+	t.Helper()
+	s = servertest.Start(t, servertest.Options{})
+	lab := s.Create(t, "/sites", object{"name": "lab"})
+	long := s.Create(t, "/sites", object{"name": strings.Repeat("a-very-long-name-", 3) + "site"})
+	node := s.Create(t, fmt.Sprintf("/sites/%d/nodes", lab), object{"name": "pve1"})
+	container := s.Create(t, fmt.Sprintf("/sites/%d/containers", lab), object{"nodeId": node, "hostname": "web", "ipv4Address": "198.51.100.101"})
+	var volumes []int64
+	for _, name := range []string{"data", "logs", "cache"} {
+		volumes = append(volumes, s.Create(t, fmt.Sprintf("/containers/%d/volumes", container), object{"name": name, "mountPath": "/" + name, "mode": "rw"}))
+	}
+	now := time.Now()
+	expires := now.Add(9 * 24 * time.Hour)
+	healthy := checkin.ServiceReport{State: "active", LastApply: checkin.ApplySuccess, Outcome: checkin.OutcomeApplied, AppliedAt: &now}
+
+	checkIn(t, s, checkin.Request{
+		SiteID: lab, Hostname: "gateway", CurrentTime: now.Unix(), IPv4Address: "198.51.100.5",
+		Services: map[string]checkin.ServiceReport{"nginx": healthy, "dnsmasq": {
+			State: "active", LastApply: checkin.ApplyFailure, Outcome: checkin.OutcomeRolledBack,
+			Message: "dnsmasq: bad option at line 12 of /etc/dnsmasq.conf\n<script>document.title=\"owned\"</script>\n\t<img src=x onerror=\"document.title='owned'\">",
+			Quarantined: []checkin.QuarantinedItem{
+				{Kind: checkin.KindReservation, ID: 7, Name: "web", Reason: "address 198.51.100.300 is not an IPv4 address", KeptPrevious: true},
+				{Kind: checkin.KindHTTP, Name: "<b>bold</b>", Reason: "javascript:alert(1)"},
+			},
+			Drift: []checkin.Drift{{Path: "/etc/dnsmasq.conf", Diff: "-no-resolv\n+resolv-file=/tmp/x"}},
+		}},
+		Volumes: map[string]checkin.VolumeReport{
+			fmt.Sprint(volumes[0]): {Applied: true, Message: "owner 999:999 and mode 0700 were left as they are"},
+			fmt.Sprint(volumes[1]): {Applied: false, Message: "mkdir /mnt/volumes/site-1: permission denied"},
+		},
+		Agent:   &checkin.AgentInfo{Version: "2026.12.0", Templates: []string{}},
+		Running: &checkin.Running{ETag: `"0123456789abcdef0123456789abcdef"`, Since: now},
+		Certificates: map[string]checkin.Certificate{
+			"example.com": {State: checkin.CertificateExpiring, NotAfter: &expires},
+			"example.org": {State: checkin.CertificateMissing, Fallback: true},
+			"example.net": {State: checkin.CertificateOK, NotAfter: &expires},
+		},
+	})
+	checkIn(t, s, checkin.Request{
+		SiteID: long, Hostname: strings.Repeat("long-host-name.", 16) + "example", CurrentTime: now.Add(-3 * time.Hour).Unix(),
+		Services: map[string]checkin.ServiceReport{"nginx": healthy, "dnsmasq": {
+			State: "inactive", LastApply: checkin.ApplyUnknown, Outcome: checkin.OutcomeSkipped, Message: "not managed: the site has no dhcpRange, gateway",
+			Hold: &checkin.Hold{Until: now.Add(2 * time.Hour), Reason: "maintenance", By: "root"},
+		}},
+		Guard: &checkin.Guard{Removed: 40, Total: 60},
+	})
+	checkIn(t, s, checkin.Request{SiteID: long, Hostname: "healthy", CurrentTime: now.Unix(), IPv4Address: "198.51.100.7",
+		Agent:    &checkin.AgentInfo{Version: "2026.12.0"},
+		Services: map[string]checkin.ServiceReport{"nginx": healthy, "dnsmasq": healthy}})
+	checkIn(t, s, checkin.Request{SiteID: long, Hostname: "old-agent", CurrentTime: now.Unix()})
+	return s, signIn(t, s)
+}
+
+func TestAgentsPageTellsEverything(t *testing.T) {
+	s, cookie := populated(t)
+	page := get(t, s, "/agents", cookie)
+	text := string(page.Body)
+	for _, want := range []string{
+		"gateway", "lab (1)", "198.51.100.5", "2026.12.0", "4 online", "2 online with problems", "last seen",
+		"nginx", "last apply: success, applied", "dnsmasq", "last apply: failure, rolled back",
+		"bad option at line 12 of /etc/dnsmasq.conf\n&lt;script&gt;", "reservation web (7)", "previous version kept",
+		"http &lt;b&gt;bold&lt;/b&gt;", "&#43;resolv-file=/tmp/x", "Volumes: 1 ready, 1 pending, 1 failed", "/mnt/volumes/site-1",
+		"permission denied", "owner 999:999 and mode 0700 were left as they are", "0123456789ab since",
+		"Certificate of example.com: expiring, valid for 9 days more.", "Certificate of example.org: missing; the self-signed one is served instead.",
+		"Its clock is 3 hours behind", "Held by root until", "would remove 40 of 60", "inactive", "It reported no services.",
+	} {
+		if !strings.Contains(text, want) && !strings.Contains(text, strings.ReplaceAll(want, "&#43;", "+")) {
+			t.Errorf("%q is not on the page", want)
+		}
+	}
+	for _, never := range []string{"<script>document", "<img", "<b>bold", "example.net"} {
+		if strings.Contains(text, never) {
+			t.Errorf("%q is on the page", never)
+		}
+	}
+	fragment := string(get(t, s, "/agents/list", cookie).Body)
+	if strings.Contains(fragment, "<html") || !strings.Contains(fragment, "gateway") {
+		t.Error("the fragment is not a part of the page")
+	}
+}
+
+func TestNothingInlineAndAStrictPolicy(t *testing.T) {
+	s, cookie := populated(t)
+	inline := regexp.MustCompile(`(?i)<script(?: defer)?>|<style|\son[a-z]+=["']|\sstyle=|javascript:[^a]|https?://`)
+	for _, path := range []string{"/agents", "/sign-in", "/nope"} {
+		use := cookie
+		if path == "/sign-in" {
+			use = ""
+		}
+		answer := get(t, s, path, use)
+		policy := answer.Header.Get("Content-Security-Policy")
+		if !strings.Contains(policy, "default-src 'self'") || strings.Contains(policy, "unsafe") {
+			t.Errorf("%s: policy %q", path, policy)
+		}
+		if got := answer.Header.Get("Content-Type"); got != "text/html; charset=utf-8" {
+			t.Errorf("%s: content type %q", path, got)
+		}
+		if got := answer.Header.Get("Cache-Control"); got != "no-store" {
+			t.Errorf("%s: Cache-Control %q", path, got)
+		}
+		markup := regexp.MustCompile(`(?s)<pre.*?</pre>`).ReplaceAllString(string(answer.Body), "")
+		if found := inline.FindString(markup); found != "" {
+			t.Errorf("%s: %q", path, found)
+		}
+	}
+}
+
+func TestEveryLinkedFileIsThere(t *testing.T) {
+	s, cookie := populated(t)
+	page := string(get(t, s, "/agents", cookie).Body)
+	links := regexp.MustCompile(`(?:href|src)="([^"]+)"`).FindAllStringSubmatch(page, -1)
+	if len(links) < 4 {
+		t.Fatalf("links %v", links)
+	}
+	for _, link := range links {
+		answer := get(t, s, link[1], cookie)
+		if answer.Status != 200 {
+			t.Errorf("%s: %d", link[1], answer.Status)
+		}
+		if strings.Contains(link[1], "?v=") && !strings.Contains(answer.Header.Get("Cache-Control"), "immutable") {
+			t.Errorf("%s: Cache-Control %q", link[1], answer.Header.Get("Cache-Control"))
+		}
+	}
+	for _, path := range []string{"/assets/", "/assets/nope.css", "/assets/../dashboard.go", "/assets/%2e%2e/doc.go"} {
+		if got := get(t, s, path, ""); got.Status != 404 {
+			t.Errorf("%s: %d", path, got.Status)
+		}
+	}
+	if got := get(t, s, "/assets/style.css", ""); got.Status != 200 || got.Header.Get("Cache-Control") != "no-cache" {
+		t.Errorf("without a version: %d %q", got.Status, got.Header.Get("Cache-Control"))
+	}
+}
+
+func TestEmptyAndFirstPages(t *testing.T) {
+	s := servertest.Start(t, servertest.Options{})
+	first := string(get(t, s, "/sign-in", "").Body)
+	if !strings.Contains(first, "opensource-manager user create") {
+		t.Error("a fresh manager does not tell how to make an account")
+	}
+	cookie := signIn(t, s)
+	if later := string(get(t, s, "/sign-in", "").Body); strings.Contains(later, "user create") {
+		t.Error("the hint stays when there is an account")
+	}
+	page := string(get(t, s, "/agents", cookie).Body)
+	for _, want := range []string{"No agent has checked in yet", "apikey create --role agent --site 1", "apikey create --role admin", "agent.env", "MANAGER_URL=" + s.URL, "SITE_ID=1"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("%q is not on the empty page", want)
+		}
+	}
+}
+
+func TestRefusedSignInKeepsTheName(t *testing.T) {
+	s := servertest.Start(t, servertest.Options{})
+	answer := s.Do(t, "POST", "/sign-in", url.Values{"name": {`"><script>alert(1)</script>`}, "password": {"secret!"}}.Encode(),
+		http.Header{"Content-Type": {"application/x-www-form-urlencoded"}})
+	text := string(answer.Body)
+	if answer.Status != 401 || !strings.Contains(text, "Name or password is wrong") || !strings.Contains(text, "&#34;&gt;&lt;script&gt;") {
+		t.Errorf("%d %s", answer.Status, text)
+	}
+	if strings.Contains(text, "secret!") || strings.Contains(text, "<script>alert") {
+		t.Error("the page repeats what it must not")
+	}
+}
+
+func TestUnknownPage(t *testing.T) {
+	s := servertest.Start(t, servertest.Options{})
+	answer := get(t, s, "/nope", "")
+	if answer.Status != 404 || !strings.Contains(string(answer.Body), "There is no such page") {
+		t.Errorf("%d %s", answer.Status, answer.Body)
+	}
+}
