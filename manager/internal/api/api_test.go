@@ -339,7 +339,7 @@ func TestEveryOperationNeedsCredentials(t *testing.T) {
 	i := fill(t, s)
 	viewer := s.Key(t, auth.NewKey{Name: "v", Role: auth.RoleViewer})
 	agent := s.Key(t, auth.NewKey{Name: "a", Role: auth.RoleAgent, SiteID: i.site})
-	open := []string{"GET /health", "POST /session"}
+	open := []string{"GET /health", "POST /session", "POST /agents"}
 	personal := []string{"GET /session", "DELETE /session"}
 
 	for _, operation := range everyOperation(t, s) {

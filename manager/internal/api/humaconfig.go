@@ -5,13 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"log/slog"
 	"net/http"
+	"reflect"
 	"strconv"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
-	"github.com/gin-gonic/gin"
+
+	"opensource.internal/agent/checkin"
 )
 
 // huma takes the form of its errors and its view on letter case from package
@@ -30,6 +31,7 @@ func init() {
 func humaConfig(version, prefix string) huma.Config {
 	config := huma.DefaultConfig("OpenSource Manager", version)
 	config.CreateHooks = nil
+	config.Components.Schemas = huma.NewMapRegistry("#/components/schemas/", schemaName)
 	config.OpenAPIPath, config.DocsPath, config.SchemasPath = "", "", ""
 	config.Formats = map[string]huma.Format{"application/json": {Marshal: huma.DefaultJSONFormat.Marshal, Unmarshal: unmarshalStrict}}
 	config.RejectUnknownQueryParameters = true
@@ -40,6 +42,19 @@ func humaConfig(version, prefix string) huma.Config {
 	}
 	config.Security = []map[string][]string{{"bearer": {}}, {"apiKey": {}}}
 	return config
+}
+
+// schemaName is the name of a type in the description. Those of the contract
+// with the agents are marked: it has a Site and a Node of its own.
+func schemaName(t reflect.Type, hint string) string {
+	name := huma.DefaultSchemaNamer(t, hint)
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if t.PkgPath() == reflect.TypeFor[checkin.Request]().PkgPath() {
+		return "CheckIn" + name
+	}
+	return name
 }
 
 // fromHuma turns what huma refuses into our form of error. A field is named as
@@ -128,13 +143,4 @@ func wholeNumbers(value any) any {
 		}
 	}
 	return value
-}
-
-// openAPI answers the description of the API, made once.
-func openAPI(api huma.API, log *slog.Logger) gin.HandlerFunc {
-	text, err := json.Marshal(api.OpenAPI())
-	if err != nil {
-		log.Error("describe API", "err", err)
-	}
-	return func(c *gin.Context) { c.Data(http.StatusOK, "application/openapi+json", text) }
 }

@@ -1,0 +1,53 @@
+package api
+
+import (
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"reflect"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/gin-gonic/gin"
+
+	"opensource.internal/agent/checkin"
+)
+
+// openAPI answers the description of the API, made once.
+func openAPI(api huma.API, log *slog.Logger) gin.HandlerFunc {
+	description, err := json.Marshal(api.OpenAPI())
+	if err != nil {
+		log.Error("describe API", "err", err)
+	}
+	return func(c *gin.Context) { c.Data(http.StatusOK, "application/openapi+json", description) }
+}
+
+// describeCheckIn adds the check-in to the description. It is no typed handler
+// like the others, so its parts are named here.
+func describeCheckIn(description *huma.OpenAPI) {
+	schemas := description.Components.Schemas
+	request := schemas.Schema(reflect.TypeFor[checkin.Request](), true, "")
+	schemas.SchemaFromRef(request.Ref).AdditionalProperties = true // other versions may know more
+	snapshot := schemas.Schema(reflect.TypeFor[data[checkin.Snapshot]](), true, "")
+	fault := schemas.Schema(reflect.TypeFor[errorBody](), true, "")
+	content := func(s *huma.Schema) map[string]*huma.MediaType {
+		return map[string]*huma.MediaType{"application/json": {Schema: s}}
+	}
+	description.AddOperation(&huma.Operation{
+		OperationID: "post-agents", Method: http.MethodPost, Path: "/agents", Tags: []string{"agents"},
+		Summary:     "Check in",
+		Description: "An agent reports and gets its site's snapshot, or 304 if If-None-Match lists the snapshot's ETag. docs/protocol.md describes both sides.",
+		Parameters: []*huma.Param{{
+			Name: "If-None-Match", In: "header", Description: "The tag of the snapshot the agent holds",
+			Schema: &huma.Schema{Type: huma.TypeString},
+		}},
+		RequestBody: &huma.RequestBody{Required: true, Content: content(request)},
+		Responses: map[string]*huma.Response{
+			"200": {
+				Description: "The snapshot", Content: content(snapshot),
+				Headers: map[string]*huma.Param{"ETag": {Schema: &huma.Schema{Type: huma.TypeString}}},
+			},
+			"304":     {Description: "The agent holds the current snapshot"},
+			"default": {Description: "Error", Content: content(fault)},
+		},
+	})
+}
