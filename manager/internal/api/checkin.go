@@ -50,8 +50,8 @@ func NewCheckIn(o CheckInOptions) *CheckIn {
 	return &CheckIn{store: o.Store, snapshots: o.Snapshots, authorize: o.Authorize, log: o.Log, now: o.Now}
 }
 
-// recordTimeout bounds the wait for the database. An agent waits ten seconds.
-const recordTimeout = 8 * time.Second
+// databaseTimeout bounds the wait for the database. An agent waits ten seconds.
+const databaseTimeout = 8 * time.Second
 
 // ServeHTTP implements http.Handler.
 func (h *CheckIn) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -104,22 +104,22 @@ func carriesCredentials(r *http.Request) bool {
 // take keeps what a check-in tells and returns the snapshot it is answered
 // with. What it tells is committed by then.
 func (h *CheckIn) take(r *http.Request, told *told) (*snapshot.Current, error) {
-	versions, err := h.store.Versions(r.Context())
+	ctx, cancel := context.WithTimeout(r.Context(), databaseTimeout)
+	defer cancel()
+	versions, err := h.store.Versions(ctx)
 	if err != nil {
 		return h.takeWithoutDatabase(r, told, err)
 	}
 	h.known.forgetDeleted(versions.Agents)
-	current, err := h.snapshots.At(r.Context(), told.siteID, versions)
+	current, err := h.snapshots.At(ctx, told.siteID, versions)
 	if err != nil {
 		return nil, err
 	}
 	results := h.newResults(told, current)
-	if len(results) == 0 && h.beat(r, told) {
+	if len(results) == 0 && h.beat(ctx, r, told, versions) {
 		return current, nil
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), recordTimeout)
-	defer cancel()
-	if err := h.record(ctx, r, told, results); err != nil {
+	if err := h.record(ctx, r, told, results, versions); err != nil {
 		return nil, err
 	}
 	if len(results) == 0 {
@@ -143,15 +143,14 @@ func (h *CheckIn) takeWithoutDatabase(r *http.Request, told *told, cause error) 
 
 // beat notes the heartbeat of an agent that says nothing new. After a start of
 // the manager it asks the database what the agent said last.
-func (h *CheckIn) beat(r *http.Request, told *told) bool {
-	if h.known.has(told.key()) {
-		return h.beatKnown(r, told)
+func (h *CheckIn) beat(ctx context.Context, r *http.Request, told *told, versions store.Versions) bool {
+	if !h.known.has(told.key()) {
+		agent, err := h.store.FindAgent(ctx, told.siteID, told.hostname)
+		if err != nil {
+			return false // a new agent, or recording will tell what is wrong
+		}
+		h.known.add(told.key(), versions.Agents, agent.ID, &agent.Report)
 	}
-	agent, err := h.store.FindAgent(r.Context(), told.siteID, told.hostname)
-	if err != nil {
-		return false // recording will tell what is wrong
-	}
-	h.known.add(told.key(), agent.ID, &agent.Report)
 	return h.beatKnown(r, told)
 }
 
@@ -166,7 +165,7 @@ func (h *CheckIn) beatKnown(r *http.Request, told *told) bool {
 }
 
 // record keeps a check-in that says something new.
-func (h *CheckIn) record(ctx context.Context, r *http.Request, told *told, results map[int64]checkin.VolumeReport) error {
+func (h *CheckIn) record(ctx context.Context, r *http.Request, told *told, results map[int64]checkin.VolumeReport, versions store.Versions) error {
 	id, err := h.store.RecordCheckIn(ctx, store.CheckIn{
 		SiteID: told.siteID, Hostname: told.hostname, At: told.at, PeerAddress: peerOf(r),
 		ClockSkewMS: told.clockSkewMS(), Report: *told.report, Volumes: results,
@@ -174,7 +173,7 @@ func (h *CheckIn) record(ctx context.Context, r *http.Request, told *told, resul
 	if err != nil {
 		return err
 	}
-	h.known.add(told.key(), id, told.report)
+	h.known.add(told.key(), versions.Agents, id, told.report)
 	return nil
 }
 

@@ -33,9 +33,14 @@ func (k *knownAgents) has(key agentKey) bool {
 	return known
 }
 
-func (k *knownAgents) add(key agentKey, id int64, report *checkin.Request) {
+// add remembers an agent that was read or written after the given count of
+// deletions was. If more have been deleted since, it may be one of them.
+func (k *knownAgents) add(key agentKey, deletions uint64, id int64, report *checkin.Request) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	if k.deletions > deletions {
+		return
+	}
 	if k.agents == nil {
 		k.agents = map[agentKey]knownAgent{}
 	}

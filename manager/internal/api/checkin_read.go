@@ -129,6 +129,8 @@ func (c *wireCheckIn) check() (*told, error) {
 	if c.SiteID <= 0 {
 		faults["siteId"] = "is required: a number from 1"
 	}
+	// A full name is taken, too: some hosts are named so, and it tells hosts of
+	// one short name apart.
 	hostname, err := checkin.ParseDomain(c.Hostname)
 	if err != nil {
 		faults["hostname"] = err.Error()

@@ -76,6 +76,9 @@ func (c *Cache) At(ctx context.Context, siteID int64, versions store.Versions) (
 	}
 	site.building.Lock()
 	defer site.building.Unlock()
+	if err := ctx.Err(); err != nil {
+		return nil, err // waited too long for somebody else's build
+	}
 	if current := site.current.Load(); current != nil && current.version >= wanted {
 		return current, nil
 	}

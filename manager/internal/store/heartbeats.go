@@ -27,6 +27,9 @@ type Heartbeat struct {
 // ListAgents and GetAgent know them at once.
 func (s *Store) Beat(beat Heartbeat) { s.heartbeats.add(beat) }
 
+// FlushHeartbeats writes the heartbeats that are in memory at once.
+func (s *Store) FlushHeartbeats() error { return s.heartbeats.flush(flushWait) }
+
 // heartbeats gathers the latest heartbeat of each agent.
 type heartbeats struct {
 	store *Store
@@ -39,8 +42,11 @@ type heartbeats struct {
 	writing map[int64]Heartbeat // taken from pending, not committed yet
 }
 
-// flushWait bounds one write of heartbeats, also the last one at Close.
-const flushWait = 2 * time.Second
+// How long one write of heartbeats may wait, and the last one at Close.
+const (
+	flushWait = 2 * time.Second
+	closeWait = 300 * time.Millisecond
+)
 
 func startHeartbeats(s *Store, interval time.Duration, log *slog.Logger) *heartbeats {
 	h := &heartbeats{store: s, log: log, quit: make(chan struct{}), done: make(chan struct{}), pending: map[int64]Heartbeat{}}
@@ -55,7 +61,7 @@ func (h *heartbeats) run(interval time.Duration) {
 	for {
 		select {
 		case <-ticker.C:
-			if err := h.flush(); err != nil {
+			if err := h.flush(flushWait); err != nil {
 				h.log.Error("heartbeats stay in memory", "err", err)
 			}
 		case <-h.quit:
@@ -68,7 +74,7 @@ func (h *heartbeats) run(interval time.Duration) {
 func (h *heartbeats) stop() error {
 	close(h.quit)
 	<-h.done
-	return h.flush()
+	return h.flush(closeWait)
 }
 
 func (h *heartbeats) add(beat Heartbeat) {
@@ -88,7 +94,7 @@ func (h *heartbeats) drop(agentID int64) {
 
 // flush writes all pending heartbeats. After a fault they wait for the next
 // flush, unless newer ones have come.
-func (h *heartbeats) flush() error {
+func (h *heartbeats) flush(wait time.Duration) error {
 	h.mu.Lock()
 	batch := h.pending
 	h.pending, h.writing = map[int64]Heartbeat{}, maps.Clone(batch)
@@ -96,7 +102,7 @@ func (h *heartbeats) flush() error {
 
 	var err error
 	if len(batch) > 0 {
-		ctx, cancel := context.WithTimeout(context.Background(), flushWait)
+		ctx, cancel := context.WithTimeout(context.Background(), wait)
 		defer cancel()
 		err = h.store.update(ctx, func(tx *gorm.DB) error { return writeHeartbeats(tx, batch) })
 	}
@@ -142,6 +148,3 @@ func (h *heartbeats) mergeInto(agents []Agent) {
 		}
 	}
 }
-
-// FlushHeartbeats writes the heartbeats that are in memory at once.
-func (s *Store) FlushHeartbeats() error { return s.heartbeats.flush() }

@@ -34,6 +34,7 @@ func Run(t *testing.T, open func(testing.TB) *store.Store) {
 		"cascade":                                testCascade,
 		"network settings suit the site":         testNetworkInSite,
 		"change counters":                        testVersions,
+		"the counter of keys":                    testKeyCounter,
 		"one agent per site and host name":       testAgents,
 		"heartbeats are seen before they land":   testHeartbeats,
 		"volume results":                         testVolumeResults,
@@ -572,6 +573,30 @@ func testVersions(t *testing.T, s *store.Store) {
 		}
 		if after.Site(w2.Site.ID) != other {
 			t.Errorf("%s: the other site's counter moved", step.name)
+		}
+	}
+}
+
+func testKeyCounter(t *testing.T, s *store.Store) {
+	w := NewWorld(t, s, 1)
+	ctx := t.Context()
+	key := store.APIKey{Name: "a", Role: "agent", SiteID: &w.Site.ID, Prefix: "p", Hash: []byte("h"), CreatedAt: time.Now().UTC()}
+	for _, step := range []struct {
+		name  string
+		moves bool
+		do    func() error
+	}{
+		{"create", true, func() error { return s.CreateAPIKey(ctx, &key) }},
+		{"use", false, func() error { return s.TouchAPIKeys(ctx, map[int64]time.Time{key.ID: time.Now().UTC()}) }},
+		{"revoke", true, func() error { _, err := s.RevokeAPIKey(ctx, key.ID); return err }},
+		{"delete its site", true, func() error { return s.DeleteSite(ctx, w.Site.ID, true) }},
+	} {
+		before := must(s.Versions(ctx))(t).Keys
+		if err := step.do(); err != nil {
+			t.Fatalf("%s: %v", step.name, err)
+		}
+		if moved := must(s.Versions(ctx))(t).Keys != before; moved != step.moves {
+			t.Errorf("%s: counter moved is %v", step.name, moved)
 		}
 	}
 }
