@@ -19,9 +19,10 @@ import (
 type CheckInOptions struct {
 	Store     *store.Store
 	Snapshots *snapshot.Cache
-	// Authorize decides whether a request may check in for a site. One without
+	// Authorize decides whether a request may check in for a site, as of the
+	// given versions; nil if the database could not be asked. A request without
 	// credentials may only if it comes from this host.
-	Authorize func(r *http.Request, siteID int64) error
+	Authorize func(r *http.Request, siteID int64, versions *store.Versions) error
 	Log       *slog.Logger
 	// Now is time.Now if nil.
 	Now func() time.Time
@@ -36,7 +37,7 @@ type CheckInOptions struct {
 type CheckIn struct {
 	store     *store.Store
 	snapshots *snapshot.Cache
-	authorize func(*http.Request, int64) error
+	authorize func(*http.Request, int64, *store.Versions) error
 	log       *slog.Logger
 	now       func() time.Time
 	known     knownAgents
@@ -55,12 +56,15 @@ const databaseTimeout = 8 * time.Second
 
 // ServeHTTP implements http.Handler.
 func (h *CheckIn) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	told, err := h.admit(w, r)
-	if err != nil {
+	told, fault := readCheckIn(w, r)
+	ctx, cancel := context.WithTimeout(r.Context(), databaseTimeout)
+	defer cancel()
+	versions, broken := h.look(ctx)
+	if err := h.admit(r, told, fault, versions); err != nil {
 		Refuse(w, r, err)
 		return
 	}
-	current, err := h.take(r, told)
+	current, err := h.take(ctx, r, told, versions, broken)
 	switch {
 	case errors.Is(err, store.ErrNotFound) && !carriesCredentials(r):
 		// Only an agent on this host comes so far without credentials: the
@@ -75,26 +79,32 @@ func (h *CheckIn) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// admit reads a check-in and lets its sender in. Who has no valid credentials
-// learns nothing about the body.
-func (h *CheckIn) admit(w http.ResponseWriter, r *http.Request) (*told, error) {
-	told, fault := readCheckIn(w, r)
+// look asks the database once per check-in what has changed, for credentials
+// and snapshot alike. The versions are nil if it does not answer.
+func (h *CheckIn) look(ctx context.Context) (*store.Versions, error) {
+	versions, err := h.store.Versions(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &versions, nil
+}
+
+// admit lets the sender of a check-in in, if it could be read. Who has no
+// valid credentials learns nothing about the body.
+func (h *CheckIn) admit(r *http.Request, told *told, fault error, versions *store.Versions) error {
 	var siteID int64
 	if fault == nil {
 		told.at = h.now().UTC()
 		siteID = told.siteID
 	}
-	err := h.authorize(r, siteID)
+	err := h.authorize(r, siteID, versions)
 	if fault != nil {
 		if errors.Is(err, auth.ErrUnauthorized) && (carriesCredentials(r) || !auth.Peer(r).IsLoopback()) {
-			return nil, err
+			return err
 		}
-		return nil, fault
+		return fault
 	}
-	if err != nil {
-		return nil, err
-	}
-	return told, nil
+	return err
 }
 
 func carriesCredentials(r *http.Request) bool {
@@ -103,32 +113,29 @@ func carriesCredentials(r *http.Request) bool {
 
 // take keeps what a check-in tells and returns the snapshot it is answered
 // with. What it tells is committed by then.
-func (h *CheckIn) take(r *http.Request, told *told) (*snapshot.Current, error) {
-	ctx, cancel := context.WithTimeout(r.Context(), databaseTimeout)
-	defer cancel()
-	versions, err := h.store.Versions(ctx)
-	if err != nil {
-		return h.takeWithoutDatabase(r, told, err)
+func (h *CheckIn) take(ctx context.Context, r *http.Request, told *told, versions *store.Versions, broken error) (*snapshot.Current, error) {
+	if versions == nil {
+		return h.takeWithoutDatabase(r, told, broken)
 	}
 	h.known.forgetDeleted(versions.Agents)
-	current, err := h.snapshots.At(ctx, told.siteID, versions)
+	current, err := h.snapshots.At(ctx, told.siteID, *versions)
 	if err != nil {
 		return nil, err
 	}
 	results := h.newResults(told, current)
-	if len(results) == 0 && h.beat(ctx, r, told, versions) {
+	if len(results) == 0 && h.beat(ctx, r, told, *versions) {
 		return current, nil
 	}
-	if err := h.record(ctx, r, told, results, versions); err != nil {
+	if err := h.record(ctx, r, told, results, *versions); err != nil {
 		return nil, err
 	}
 	if len(results) == 0 {
 		return current, nil
 	}
-	if versions, err = h.store.Versions(ctx); err != nil {
+	if versions, err = h.look(ctx); err != nil {
 		return nil, err
 	}
-	return h.snapshots.At(ctx, told.siteID, versions)
+	return h.snapshots.At(ctx, told.siteID, *versions)
 }
 
 // takeWithoutDatabase lets an agent that is up to date, and has nothing new to

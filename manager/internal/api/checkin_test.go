@@ -58,7 +58,7 @@ func (c *checkIns) restart() {
 	})
 }
 
-func authorize(r *http.Request, siteID int64) error {
+func authorize(r *http.Request, siteID int64, _ *store.Versions) error {
 	switch key := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "); {
 	case key == "admin", key == fmt.Sprintf("site-%d", siteID), key == "" && siteID == 1 && auth.Peer(r).IsLoopback():
 		return nil

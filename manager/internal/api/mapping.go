@@ -41,6 +41,8 @@ func toError(err error) *Error {
 		return errUnauthorized
 	case errors.Is(err, auth.ErrForbidden):
 		return errForbidden
+	case errors.Is(err, auth.ErrUnavailable):
+		return unavailable(err)
 	case errors.As(err, &tooMany):
 		return &Error{
 			Status: http.StatusTooManyRequests, Code: "too_many_requests", Message: tooMany.Error(),

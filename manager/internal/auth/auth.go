@@ -109,7 +109,7 @@ func (a *Auth) OnSessionError(answer func(http.ResponseWriter, *http.Request, er
 // session. A bad key is refused even beside a good session.
 func (a *Auth) Authenticate(r *http.Request) (Principal, error) {
 	if key, sent := keyIn(r.Header); sent {
-		return a.keys.check(r.Context(), key)
+		return a.keys.check(r.Context(), key, a.keys.versions(r.Context()))
 	}
 	if a.HasSessionCookie(r) {
 		return a.Person(r.Context())
@@ -135,13 +135,15 @@ func (a *Auth) Person(ctx context.Context) (Principal, error) {
 
 // AuthorizeCheckIn decides whether a request may check in for a site: with an
 // agent key of that site, with an admin key for any, or, on a fresh manager,
-// without credentials from this host.
-func (a *Auth) AuthorizeCheckIn(r *http.Request, siteID int64) error {
+// without credentials from this host. The caller has looked at the change
+// counters already, once for all it needs; versions is nil if the database
+// could not be asked.
+func (a *Auth) AuthorizeCheckIn(r *http.Request, siteID int64, versions *store.Versions) error {
 	key, sent := keyIn(r.Header)
 	if !sent {
-		return a.trustLoopback(r, siteID)
+		return a.trustLoopback(r, siteID, versions)
 	}
-	who, err := a.keys.check(r.Context(), key)
+	who, err := a.keys.check(r.Context(), key, versions)
 	switch {
 	case err != nil:
 		return err
@@ -152,11 +154,11 @@ func (a *Auth) AuthorizeCheckIn(r *http.Request, siteID int64) error {
 }
 
 // trustLoopback lets the manager's own agent in until its site has a key.
-func (a *Auth) trustLoopback(r *http.Request, siteID int64) error {
+func (a *Auth) trustLoopback(r *http.Request, siteID int64, versions *store.Versions) error {
 	if a.loopbackSite == 0 || siteID != a.loopbackSite || !fromThisHost(r) {
 		return ErrUnauthorized
 	}
-	set, err := a.keys.load(r.Context())
+	set, err := a.keys.load(r.Context(), versions)
 	if err != nil {
 		return err
 	}

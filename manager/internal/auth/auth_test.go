@@ -62,6 +62,11 @@ func request(peer string, header ...string) *http.Request {
 	return r
 }
 
+// authorize looks at the database first, as the check-in does.
+func (a *Auth) authorize(r *http.Request, siteID int64) error {
+	return a.AuthorizeCheckIn(r, siteID, a.keys.versions(r.Context()))
+}
+
 const outside = "203.0.113.9:5000"
 
 func TestWhatCountsAsAKey(t *testing.T) {
@@ -213,7 +218,7 @@ func TestWhoMayCheckIn(t *testing.T) {
 		{"X-Real-IP", request("127.0.0.1:1", "X-Real-IP", "127.0.0.1"), first, ErrUnauthorized},
 		{"Via", request("127.0.0.1:1", "Via", "1.1 proxy"), first, ErrUnauthorized},
 	} {
-		if err := a.AuthorizeCheckIn(test.r, test.site); err != test.want {
+		if err := a.authorize(test.r, test.site); err != test.want {
 			t.Errorf("%s: %v, want %v", test.name, err, test.want)
 		}
 	}
@@ -225,21 +230,21 @@ func TestTrustInLoopbackEndsWithTheFirstAgentKey(t *testing.T) {
 	a := newTestAuth(t, s, time.Now)
 	site := withSite(t, s)
 	loopback := request("127.0.0.1:1")
-	if err := a.AuthorizeCheckIn(loopback, site); err != nil {
+	if err := a.authorize(loopback, site); err != nil {
 		t.Fatalf("fresh manager: %v", err)
 	}
 	makeKey(t, s, NewKey{Role: RoleAdmin})
-	if err := a.AuthorizeCheckIn(loopback, site); err != nil {
+	if err := a.authorize(loopback, site); err != nil {
 		t.Errorf("an admin key ended it: %v", err)
 	}
 	_, row := makeKey(t, commandLine, NewKey{Role: RoleAgent, SiteID: site})
-	if err := a.AuthorizeCheckIn(loopback, site); err != ErrUnauthorized {
+	if err := a.authorize(loopback, site); err != ErrUnauthorized {
 		t.Errorf("after the first agent key: %v", err)
 	}
 	if _, err := commandLine.RevokeAPIKey(t.Context(), row.ID); err != nil {
 		t.Fatal(err)
 	}
-	if err := a.AuthorizeCheckIn(loopback, site); err != ErrUnauthorized {
+	if err := a.authorize(loopback, site); err != ErrUnauthorized {
 		t.Errorf("revoking the key brought it back: %v", err)
 	}
 }
@@ -248,7 +253,7 @@ func TestTrustInLoopbackIsSwitchedOff(t *testing.T) {
 	s := openStore(t, filepath.Join(t.TempDir(), "manager.db"))
 	a := New(Options{Store: s, LoopbackSite: 0})
 	for _, site := range []int64{0, 1} {
-		if err := a.AuthorizeCheckIn(request("127.0.0.1:1"), site); err != ErrUnauthorized {
+		if err := a.authorize(request("127.0.0.1:1"), site); err != ErrUnauthorized {
 			t.Errorf("site %d: %v", site, err)
 		}
 	}
@@ -360,6 +365,26 @@ func TestPasswords(t *testing.T) {
 	}
 }
 
+func TestKeysHoldWhileTheDatabaseIsAway(t *testing.T) {
+	s := openStore(t, filepath.Join(t.TempDir(), "manager.db"))
+	site := withSite(t, s)
+	key, _ := makeKey(t, s, NewKey{Role: RoleAgent, SiteID: site})
+	r := request(outside, "X-Api-Key", key)
+	fresh, running := newTestAuth(t, s, time.Now), newTestAuth(t, s, time.Now)
+	if err := running.authorize(r, site); err != nil {
+		t.Fatal(err)
+	}
+	if err := running.AuthorizeCheckIn(r, site, nil); err != nil {
+		t.Errorf("a known key: %v", err)
+	}
+	if err := running.AuthorizeCheckIn(request(outside, "X-Api-Key", "wrong"), site, nil); err != ErrUnauthorized {
+		t.Errorf("a wrong key: %v", err)
+	}
+	if err := fresh.AuthorizeCheckIn(r, site, nil); err != ErrUnavailable {
+		t.Errorf("before anything was read: %v", err)
+	}
+}
+
 func BenchmarkKeyCheck(b *testing.B) {
 	s := openStore(b, filepath.Join(b.TempDir(), "manager.db"))
 	site := withSite(b, s)
@@ -367,7 +392,7 @@ func BenchmarkKeyCheck(b *testing.B) {
 	a := newTestAuth(b, s, time.Now)
 	r := request(outside, "Authorization", "Bearer "+key)
 	for b.Loop() {
-		if err := a.AuthorizeCheckIn(r, site); err != nil {
+		if err := a.authorize(r, site); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -11,6 +11,8 @@ import (
 var (
 	// ErrUnauthorized means that credentials are missing or not valid.
 	ErrUnauthorized = errors.New("valid credentials are required")
+	// ErrUnavailable means that the database cannot tell.
+	ErrUnavailable = errors.New("the database cannot be asked for API keys")
 	// ErrForbidden means that valid credentials do not allow this.
 	ErrForbidden = errors.New("these credentials do not allow this")
 )

@@ -38,8 +38,8 @@ type storedKey struct {
 
 // check answers who holds a key. Malformed, unknown, wrong, revoked and expired
 // keys cost the same work and get the same answer.
-func (k *keyring) check(ctx context.Context, key string) (Principal, error) {
-	set, err := k.load(ctx)
+func (k *keyring) check(ctx context.Context, key string, versions *store.Versions) (Principal, error) {
+	set, err := k.load(ctx, versions)
 	if err != nil {
 		return Principal{}, err
 	}
@@ -54,16 +54,24 @@ func (k *keyring) check(ctx context.Context, key string) (Principal, error) {
 	return found.principal, nil
 }
 
-// load returns the keys as they are in the database now. If the database
-// cannot be asked, what was read last still holds.
-func (k *keyring) load(ctx context.Context) (*keySet, error) {
+// versions returns the change counters, or nil if the database cannot be asked.
+func (k *keyring) versions(ctx context.Context) *store.Versions {
 	versions, err := k.store.Versions(ctx)
-	current := k.current.Load()
-	if current != nil && (err != nil || current.version == versions.Keys) {
-		return current, nil
-	}
 	if err != nil {
-		return nil, fmt.Errorf("look for changed API keys: %w", err)
+		return nil
+	}
+	return &versions
+}
+
+// load returns the keys as they are in the database at versions. If it could
+// not be asked, what was read last still holds.
+func (k *keyring) load(ctx context.Context, versions *store.Versions) (*keySet, error) {
+	current := k.current.Load()
+	switch {
+	case current != nil && (versions == nil || current.version == versions.Keys):
+		return current, nil
+	case versions == nil:
+		return nil, ErrUnavailable
 	}
 	return k.read(ctx, versions.Keys)
 }
