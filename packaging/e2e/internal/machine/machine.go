@@ -189,7 +189,12 @@ func (m *Machine) Command(ctx context.Context, name string, args ...string) *exe
 		"env", "-i", "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root", "LANG=C.UTF-8",
 		"DEBIAN_FRONTEND=noninteractive", name,
 	}
-	return exec.CommandContext(ctx, "nsenter", append(enter, args...)...)
+	command := exec.CommandContext(ctx, "nsenter", append(enter, args...)...)
+	// nsenter forks: its end alone would leave the command running.
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	command.Cancel = func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGKILL) }
+	command.WaitDelay = time.Second
+	return command
 }
 
 // commandTimeout bounds one command inside a machine.

@@ -23,18 +23,20 @@ import (
 // Switch is the network of one site. The tests themselves are its gateway and
 // forward between switches.
 type Switch struct {
-	Gateway netip.Addr
+	Subnet  netip.Prefix
+	Gateway netip.Addr // the first address of the subnet
 	name    string
 }
 
-// NewSwitch makes a network of 254 hosts in which gateway is the first. It
-// goes with the test.
-func NewSwitch(t testing.TB, name string, gateway netip.Addr) Switch {
+// NewSwitch makes a network. Names have at most 12 characters, as those of
+// interfaces are short. It goes with the test.
+func NewSwitch(t testing.TB, name, subnet string) Switch {
 	t.Helper()
-	s := Switch{Gateway: gateway, name: "sw-" + name}
+	s := Switch{Subnet: netip.MustParsePrefix(subnet), name: "sw-" + name}
+	s.Gateway = s.Host(1)
 	steps(t, [][]string{
 		{"link", "add", s.name, "type", "bridge", "forward_delay", "0"},
-		{"addr", "add", gateway.String() + "/24", "dev", s.name},
+		{"addr", "add", s.withBits(s.Gateway), "dev", s.name},
 		{"link", "set", s.name, "up"},
 	})
 	t.Cleanup(func() { _ = ip("link", "del", s.name) })
@@ -42,6 +44,19 @@ func NewSwitch(t testing.TB, name string, gateway netip.Addr) Switch {
 		t.Fatalf("forward between switches: %v", err)
 	}
 	return s
+}
+
+// Host returns the address of the subnet's nth host.
+func (s Switch) Host(n int) netip.Addr {
+	address := s.Subnet.Addr()
+	for range n {
+		address = address.Next()
+	}
+	return address
+}
+
+func (s Switch) withBits(address netip.Addr) string {
+	return netip.PrefixFrom(address, s.Subnet.Bits()).String()
 }
 
 // Plug makes a network namespace whose eth0 is plugged into the switch. The
@@ -61,7 +76,7 @@ func (s Switch) Plug(t testing.TB, name string, address netip.Addr, mac string) 
 	plan = append(plan, []string{"-n", name, "link", "set", "eth0", "up"})
 	if address.IsValid() {
 		plan = append(plan,
-			[]string{"-n", name, "addr", "add", address.String() + "/24", "dev", "eth0"},
+			[]string{"-n", name, "addr", "add", s.withBits(address), "dev", "eth0"},
 			[]string{"-n", name, "route", "add", "default", "via", s.Gateway.String()})
 	}
 	steps(t, plan)

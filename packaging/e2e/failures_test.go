@@ -1,0 +1,277 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"bufio"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"opensource.internal/agent/checkin"
+	"opensource.internal/e2e/internal/network"
+	"opensource.internal/e2e/internal/wait"
+)
+
+// app is the site's first HTTP service.
+func (s *site) app() string { return s.host("app") + ".example.test" }
+
+// wantServed wants the first HTTP service to be served as ever.
+func (s *site) wantServed(t testing.TB) {
+	t.Helper()
+	if err := s.serves(s.app(), s.backend(8080)); err != nil {
+		t.Errorf("the site is not served any more: %v", err)
+	}
+}
+
+// nginxRefuses publishes a service whose certificate nginx refuses though its
+// parts fit together, then mends it.
+func nginxRefuses(t *testing.T, s *site) {
+	valid, until := lastMonthToNext()
+	s.putCertificate(t, "weak.test", s.authority.issueWeak(t, "weak.test"))
+	running := s.Read(t, "/etc/nginx/nginx.conf")
+	service := s.http(t, "shop", s.domainID(t, "weak.test"), 8081)
+
+	s.wantPass(t, 4)
+	s.wantServed(t)
+	if now := s.Read(t, "/etc/nginx/nginx.conf"); now != running {
+		t.Error("nginx.conf was changed for a configuration that nginx refuses")
+	}
+	report := s.manager.waitForReport(t, s.id, "nginx", checkin.ApplyFailure)
+	if report.Outcome != checkin.OutcomeRejected || !strings.Contains(report.Message, "key too small") {
+		t.Errorf("reported as %s with %q, want rejected with nginx's own words", report.Outcome, report.Message)
+	}
+	if page := s.manager.page(t); !strings.Contains(page, "key too small") {
+		t.Error("/agents does not show nginx's own words")
+	}
+
+	s.putCertificate(t, "weak.test", s.authority.issue(t, "weak.test", 1002, valid, until))
+	s.wantPass(t, 0)
+	if err := s.serves(s.host("shop")+".weak.test", s.backend(8081)); err != nil {
+		t.Errorf("the mended service: %v", err)
+	}
+	s.manager.waitForReport(t, s.id, "nginx", checkin.ApplySuccess)
+	s.manager.remove(t, fmt.Sprintf("/services/%d", service))
+	s.wantPass(t, 0)
+}
+
+// heldPort publishes a port that another process holds: the reload itself
+// "succeeds".
+func heldPort(t *testing.T, s *site) {
+	listener := network.Listen(t, s.Name, ":2250")
+	running := s.Read(t, "/etc/nginx/nginx.conf")
+	service := s.transport(t, "tcp", 22, 2250)
+
+	s.wantPass(t, 4)
+	s.wantServed(t)
+	if now := s.Read(t, "/etc/nginx/nginx.conf"); now != running {
+		t.Error("what is on disk is not what runs")
+	}
+	report := s.manager.waitForReport(t, s.id, "nginx", checkin.ApplyFailure)
+	if report.Outcome != checkin.OutcomeRolledBack || !strings.Contains(report.Message, "Address already in use") {
+		t.Errorf("reported as %s with %q, want rolled_back with nginx's own words", report.Outcome, report.Message)
+	}
+
+	listener.Close()
+	s.wantPass(t, 0)
+	if err := sayOnce("tcp", s.edge(2250), "after all"); err != nil {
+		t.Errorf("once the port is free: %v", err)
+	}
+	s.manager.waitForReport(t, s.id, "nginx", checkin.ApplySuccess)
+	s.manager.remove(t, fmt.Sprintf("/services/%d", service))
+	s.wantPass(t, 0)
+}
+
+// lateCertificate publishes a service whose certificate is not there yet.
+func lateCertificate(t *testing.T, s *site) {
+	valid, until := lastMonthToNext()
+	service := s.http(t, "docs", s.domainID(t, "late.test"), 8081)
+	name := s.host("docs") + ".late.test"
+
+	s.wantPass(t, 0)
+	s.wantServed(t)
+	shown, err := s.certificate(name)
+	if err != nil || shown.Issuer.CommonName == s.authority.certificate.Subject.CommonName {
+		t.Errorf("without a certificate of its own the domain shows %v, %v", shown, err)
+	}
+	wait.For(t, 5*time.Second, "the report of the missing certificate", func() error {
+		return s.reportsCertificate("late.test", checkin.CertificateMissing, true)
+	})
+
+	s.putCertificate(t, "late.test", s.authority.issue(t, "late.test", 1003, valid, until))
+	s.wantPass(t, 0)
+	if err := s.serves(name, s.backend(8081)); err != nil {
+		t.Errorf("with its certificate: %v", err)
+	}
+	wait.For(t, 5*time.Second, "the report of the certificate", func() error {
+		return s.reportsCertificate("late.test", checkin.CertificateOK, false)
+	})
+	s.manager.remove(t, fmt.Sprintf("/services/%d", service))
+	s.wantPass(t, 0)
+}
+
+func (s *site) reportsCertificate(domain string, state checkin.CertificateState, fallback bool) error {
+	agent, err := s.manager.agent(s.id)
+	if err != nil {
+		return err
+	}
+	if got := agent.Certificates[domain]; got.State != state || got.Fallback != fallback {
+		return fmt.Errorf("it is reported as %+v", got)
+	}
+	return nil
+}
+
+// renewedCertificate renews in place, as ACME clients do: the manager knows
+// nothing of it.
+func renewedCertificate(t *testing.T, s *site) {
+	valid, until := lastMonthToNext()
+	s.putCertificate(t, "example.test", s.authority.issue(t, "example.test", 2002, valid, until))
+	s.wantPass(t, 0)
+	s.wantPass(t, 0)
+	shown, err := s.certificate(s.app())
+	if err != nil || shown.SerialNumber.Int64() != 2002 {
+		t.Errorf("two passes after the renewal %v is shown, %v", shown.SerialNumber, err)
+	}
+}
+
+// certificateOutsideItsTime: an agent whose clock is wrong takes good
+// certificates for expired or not yet valid. It must not swap them.
+func certificateOutsideItsTime(t *testing.T, s *site) {
+	day := 24 * time.Hour
+	now := time.Now()
+	for serial, c := range map[int64]struct {
+		name       string
+		from, till time.Time
+	}{
+		3001: {"expired", now.Add(-60 * day), now.Add(-day)},
+		3002: {"not yet valid", now.Add(day), now.Add(60 * day)},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s.putCertificate(t, "example.test", s.authority.issue(t, "example.test", serial, c.from, c.till))
+			s.wantPass(t, 0)
+			shown, err := s.certificate(s.app())
+			if err != nil || shown.SerialNumber.Int64() != serial {
+				t.Errorf("%v is shown, want %d; %v", shown.SerialNumber, serial, err)
+			}
+		})
+	}
+	valid, until := lastMonthToNext()
+	s.putCertificate(t, "example.test", s.authority.issue(t, "example.test", 2003, valid, until))
+	s.wantPass(t, 0)
+	s.wantServed(t)
+}
+
+// editedFile edits nginx.conf while the manager has nothing new.
+func editedFile(t *testing.T, s *site) {
+	running := s.Read(t, "/etc/nginx/nginx.conf")
+	for name, edited := range map[string]string{
+		"a line more": running + "# a line more\n",
+		"broken":      "nonsense;\n",
+		"emptied":     "",
+	} {
+		t.Run(name, func(t *testing.T) {
+			s.Write(t, "/etc/nginx/nginx.conf", edited, 0o644)
+			s.wantPass(t, 0)
+			if s.Read(t, "/etc/nginx/nginx.conf") != running {
+				t.Error("it was not restored")
+			}
+			s.wantServed(t)
+		})
+	}
+}
+
+// managerAway stops the manager for three passes, in which the site is kept in
+// order all the same.
+func managerAway(t *testing.T, s *site) {
+	s.manager.Run(t, "systemctl", "stop", "opensource-manager.service")
+	running := s.Read(t, "/etc/nginx/nginx.conf")
+	s.Write(t, "/etc/nginx/nginx.conf", "nonsense;\n", 0o644)
+	for range 3 {
+		s.wantPass(t, 3)
+		s.wantServed(t)
+	}
+	if s.Read(t, "/etc/nginx/nginx.conf") != running {
+		t.Error("nginx.conf was not restored without the manager")
+	}
+	s.manager.Run(t, "systemctl", "start", "opensource-manager.service")
+	back := time.Now()
+	s.wantPass(t, 0)
+	wait.For(t, 5*time.Second, "the agent to be seen again", func() error {
+		var all []struct {
+			SiteID     int64
+			LastSeenAt time.Time
+		}
+		if err := s.manager.call("GET", "/agents", nil, &all); err != nil {
+			return err
+		}
+		for _, a := range all {
+			if a.SiteID == s.id && a.LastSeenAt.Before(back.Add(-time.Second)) {
+				return fmt.Errorf("last seen at %v", a.LastSeenAt)
+			}
+		}
+		return nil
+	})
+}
+
+// connectionsSurvive keeps a TCP connection and a WebSocket open over the
+// reload for another service.
+func connectionsSurvive(t *testing.T, s *site) {
+	tcp := s.dialTCP(t)
+	socket := s.dialWebSocket(t)
+	for i := range 3 {
+		service := s.http(t, fmt.Sprintf("other%d", i), s.domain, 8081)
+		s.wantPass(t, 0)
+		if err := s.serves(fmt.Sprintf("%s.example.test", s.host(fmt.Sprintf("other%d", i))), s.backend(8081)); err != nil {
+			t.Errorf("the new service: %v", err)
+		}
+		for name, open := range map[string]line{"TCP": tcp, "WebSocket": socket} {
+			if err := open.say(fmt.Sprintf("after reload %d", i)); err != nil {
+				t.Errorf("the %s connection did not survive: %v", name, err)
+			}
+		}
+		s.manager.remove(t, fmt.Sprintf("/services/%d", service))
+	}
+	s.wantPass(t, 0)
+}
+
+func (s *site) dialTCP(t testing.TB) line {
+	t.Helper()
+	conn, err := net.DialTimeout("tcp", s.edge(2201), 5*time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	l := line{conn, bufio.NewReader(conn)}
+	if err := l.say("hello"); err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func (s *site) dialWebSocket(t testing.TB) line {
+	t.Helper()
+	config := &tls.Config{ServerName: s.app(), RootCAs: s.authority.pool, NextProtos: []string{"http/1.1"}}
+	conn, err := tls.DialWithDialer(&net.Dialer{Timeout: 5 * time.Second}, "tcp", s.edge(443), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	if _, err := io.WriteString(conn, "GET /socket HTTP/1.1\r\nHost: "+s.app()+"\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"+
+		"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	l := line{conn, bufio.NewReader(conn)}
+	response, err := http.ReadResponse(l.reader, nil)
+	if err != nil || response.StatusCode != http.StatusSwitchingProtocols {
+		t.Fatalf("upgrade: %v, %v", response, err)
+	}
+	if err := l.say("hello"); err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
