@@ -93,11 +93,22 @@ func TestVersionAndHelp(t *testing.T) {
 func TestMistakesExitTwo(t *testing.T) {
 	s := newShell(t)
 	for _, args := range [][]string{
-		{}, {"nonsense"}, {"serve", "--nonsense"}, {"apikey"}, {"apikey", "create"}, {"apikey", "create", "--role", "root"},
-		{"apikey", "create", "--role", "agent"}, {"apikey", "create", "--role", "agent", "--site", "one"},
-		{"apikey", "create", "--role", "agent", "--site", "7"}, {"apikey", "create", "--role", "admin", "--site", "1"},
-		{"apikey", "revoke"}, {"apikey", "revoke", "abc"}, {"user", "create"}, {"user", "create", "x", "a password in argv"},
-		{"user", "create", "x", "--password", "long enough to do"}, {"user", "create", "x", "--role", "agent", "--generate"},
+		{},
+		{"nonsense"},
+		{"serve", "--nonsense"},
+		{"apikey"},
+		{"apikey", "create"},
+		{"apikey", "create", "--role", "root"},
+		{"apikey", "create", "--role", "agent"},
+		{"apikey", "create", "--role", "agent", "--site", "one"},
+		{"apikey", "create", "--role", "agent", "--site", "7"},
+		{"apikey", "create", "--role", "admin", "--site", "1"},
+		{"apikey", "revoke"},
+		{"apikey", "revoke", "abc"},
+		{"user", "create"},
+		{"user", "create", "x", "a password in argv"},
+		{"user", "create", "x", "--password", "long enough to do"},
+		{"user", "create", "x", "--role", "agent", "--generate"},
 		{"user", "create", " ", "--generate"},
 	} {
 		if r := s.run("", args...); r.code != exitUsage || r.stderr == "" || r.stdout != "" {

@@ -25,11 +25,15 @@ type inventory struct {
 func fill(t *testing.T, s *servertest.Server) inventory {
 	t.Helper()
 	var i inventory
-	i.site = s.Create(t, "/sites", object{"name": "lab", "internalDomain": "lab.internal", "dhcpRange": "198.51.100.100,198.51.100.200",
-		"subnetMask": "255.255.255.0", "gateway": "198.51.100.1", "dnsForwarders": "9.9.9.9"})
+	i.site = s.Create(t, "/sites", object{
+		"name": "lab", "internalDomain": "lab.internal", "dhcpRange": "198.51.100.100,198.51.100.200",
+		"subnetMask": "255.255.255.0", "gateway": "198.51.100.1", "dnsForwarders": "9.9.9.9",
+	})
 	i.node = s.Create(t, fmt.Sprintf("/sites/%d/nodes", i.site), object{"name": "pve1", "ipv4Address": "198.51.100.10"})
-	i.container = s.Create(t, fmt.Sprintf("/sites/%d/containers", i.site), object{"nodeId": i.node, "hostname": "web", "owner": "alice",
-		"ipv4Address": "198.51.100.101", "macAddress": "02:00:00:00:00:01"})
+	i.container = s.Create(t, fmt.Sprintf("/sites/%d/containers", i.site), object{
+		"nodeId": i.node, "hostname": "web", "owner": "alice",
+		"ipv4Address": "198.51.100.101", "macAddress": "02:00:00:00:00:01",
+	})
 	i.domain = s.Create(t, "/external-domains", object{"name": "example.com", "defaultSiteId": i.site})
 	services := fmt.Sprintf("/containers/%d/services", i.container)
 	i.http = s.Create(t, services, object{"type": "http", "internalPort": 8080, "externalHostname": "app", "externalDomainId": i.domain})

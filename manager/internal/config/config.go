@@ -130,12 +130,20 @@ func parsePublicURL(value string) (*url.URL, error) {
 		u.RawQuery != "" || u.Fragment != "" || u.RawPath != "" {
 		return nil, fmt.Errorf("%q is not a URL such as https://manager.example.com or https://example.com/manager", value)
 	}
-	u.Host = strings.ToLower(u.Host)
+	u.Host = withoutDefaultPort(u.Scheme, strings.ToLower(u.Host))
 	u.Path = strings.TrimRight(u.Path, "/")
 	if strings.ContainsAny(u.Path, " ;\"'<>\\") || strings.Contains(u.Path, "//") || strings.Contains(u.Path, "..") {
 		return nil, fmt.Errorf("%q is not a plain path", u.Path)
 	}
 	return u, nil
+}
+
+// withoutDefaultPort writes a host as browsers do in Host and Origin.
+func withoutDefaultPort(scheme, host string) string {
+	if scheme == "https" {
+		return strings.TrimSuffix(host, ":443")
+	}
+	return strings.TrimSuffix(host, ":80")
 }
 
 func parseProxies(value string) ([]netip.Prefix, error) {

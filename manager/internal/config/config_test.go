@@ -36,7 +36,7 @@ func TestPrecedence(t *testing.T) {
 		"LOG_LEVEL":       "debug",
 		"LOOPBACK_SITE":   "OFF",
 		"TRUSTED_PROXIES": "192.0.2.7/24, 2001:db8::/32",
-		"PUBLIC_URL":      "https://Example.com/manager/",
+		"PUBLIC_URL":      "https://Example.com:443/manager/",
 	}
 	c, err := Load(Flags{Listen: "[::1]:5000"}, env)
 	if err != nil {

@@ -30,8 +30,9 @@ type dashboard struct {
 	assets    assets
 }
 
-// Register adds the pages to a router.
-func Register(engine *gin.Engine, o Options) {
+// Register adds the pages to a router and returns the one for pages that do
+// not exist.
+func Register(engine *gin.Engine, o Options) (notFound gin.HandlerFunc) {
 	d := &dashboard{store: o.Store, auth: o.Auth, log: o.Log, publicURL: o.PublicURL, assets: loadAssets()}
 	if o.PublicURL != nil {
 		d.prefix = o.PublicURL.Path
@@ -43,6 +44,7 @@ func Register(engine *gin.Engine, o Options) {
 	engine.GET("/agents", d.agents)
 	engine.GET("/agents/list", d.agentList)
 	engine.GET("/assets/*file", gin.WrapH(http.StripPrefix("/assets/", d.assets)))
+	return d.notFound
 }
 
 // page is what the frame of every page needs to know.
@@ -128,13 +130,6 @@ func (d *dashboard) fault(c *gin.Context, act string, err error) {
 	d.show(c, http.StatusInternalServerError, errorPage(d.page("Something went wrong"), "The manager could not do this. Its log says why."))
 }
 
-// NotFound answers for pages that do not exist.
-func NotFound(publicURL *url.URL) gin.HandlerFunc {
-	d := &dashboard{log: slog.Default(), assets: loadAssets()}
-	if publicURL != nil {
-		d.prefix = publicURL.Path
-	}
-	return func(c *gin.Context) {
-		d.show(c, http.StatusNotFound, errorPage(d.page("Not found"), "There is no such page."))
-	}
+func (d *dashboard) notFound(c *gin.Context) {
+	d.show(c, http.StatusNotFound, errorPage(d.page("Not found"), "There is no such page."))
 }

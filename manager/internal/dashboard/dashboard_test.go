@@ -104,9 +104,11 @@ func populated(t *testing.T) (s *servertest.Server, cookie string) {
 		}},
 		Guard: &checkin.Guard{Removed: 40, Total: 60},
 	})
-	checkIn(t, s, checkin.Request{SiteID: long, Hostname: "healthy", CurrentTime: now.Unix(), IPv4Address: "198.51.100.7",
+	checkIn(t, s, checkin.Request{
+		SiteID: long, Hostname: "healthy", CurrentTime: now.Unix(), IPv4Address: "198.51.100.7",
 		Agent:    &checkin.AgentInfo{Version: "2026.12.0"},
-		Services: map[string]checkin.ServiceReport{"nginx": healthy, "dnsmasq": healthy}})
+		Services: map[string]checkin.ServiceReport{"nginx": healthy, "dnsmasq": healthy},
+	})
 	checkIn(t, s, checkin.Request{SiteID: long, Hostname: "old-agent", CurrentTime: now.Unix()})
 	return s, signIn(t, s)
 }

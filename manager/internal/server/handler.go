@@ -36,20 +36,19 @@ func newRouter(c config.Config, version string, s *store.Store, a *auth.Auth, lo
 	engine.HandleMethodNotAllowed = true
 	engine.Use(gin.CustomRecoveryWithWriter(nil, recovered))
 	engine.NoMethod(func(c *gin.Context) { api.NoMethod(c.Writer, c.Request) })
-	page := dashboard.NotFound(c.PublicURL)
-	engine.NoRoute(func(c *gin.Context) {
-		if isAPI(c.Request.URL) {
-			api.NoRoute(c.Writer, c.Request)
-			return
-		}
-		page(c)
-	})
 	snapshots := snapshot.NewCache(s)
 	checkIn := api.NewCheckIn(api.CheckInOptions{Store: s, Snapshots: snapshots, Authorize: a.AuthorizeCheckIn, Log: log})
 	api.Register(engine, api.Options{
 		Store: s, Auth: a, Snapshots: snapshots, CheckIn: checkIn, Log: log, PublicURL: c.PublicURL, Version: version,
 	})
-	dashboard.Register(engine, dashboard.Options{Store: s, Auth: a, Log: log, PublicURL: c.PublicURL})
+	noPage := dashboard.Register(engine, dashboard.Options{Store: s, Auth: a, Log: log, PublicURL: c.PublicURL})
+	engine.NoRoute(func(c *gin.Context) {
+		if isAPI(c.Request.URL) {
+			api.NoRoute(c.Writer, c.Request)
+			return
+		}
+		noPage(c)
+	})
 	return engine
 }
 
