@@ -1,0 +1,139 @@
+package api_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"opensource.internal/manager/servertest"
+)
+
+func TestPatchLeavesWhatIsAbsentAndClearsNull(t *testing.T) {
+	s := servertest.Start(t, servertest.Options{})
+	i := fill(t, s)
+	path := fmt.Sprintf("/containers/%d", i.container)
+
+	patched := servertest.Data[object](t, s.Call(t, "PATCH", path, object{"owner": "bob"}))
+	if patched["owner"] != "bob" || patched["macAddress"] != "02:00:00:00:00:01" || patched["hostname"] != "web" {
+		t.Errorf("absent fields did not stay: %v", patched)
+	}
+	patched = servertest.Data[object](t, s.Call(t, "PATCH", path, `{"macAddress": null}`))
+	if patched["macAddress"] != nil || patched["ipv4Address"] != "198.51.100.101" {
+		t.Errorf("null did not clear: %v", patched)
+	}
+	if fault := servertest.Error(t, s.Call(t, "PATCH", path, `{"hostname": null}`)); fault.Fields["hostname"] == "" {
+		t.Errorf("a name was cleared: %v", fault)
+	}
+	if same := servertest.Data[object](t, s.Call(t, "PATCH", path, `{}`)); same["owner"] != "bob" {
+		t.Errorf("an empty change changed: %v", same)
+	}
+
+	domain := fmt.Sprintf("/external-domains/%d", i.domain)
+	if cleared := servertest.Data[object](t, s.Call(t, "PATCH", domain, `{"defaultSiteId": null}`)); cleared["defaultSiteId"] != nil {
+		t.Errorf("null did not clear the default site: %v", cleared)
+	}
+	service := fmt.Sprintf("/services/%d", i.http)
+	if secured := servertest.Data[object](t, s.Call(t, "PATCH", service, `{"authRequired": true, "type": "http"}`)); secured["authRequired"] != true {
+		t.Errorf("service was not changed: %v", secured)
+	}
+	if fault := servertest.Error(t, s.Call(t, "PATCH", service, `{"type": "dns"}`)); fault.Fields["type"] == "" {
+		t.Errorf("the type of a service was changed: %v", fault)
+	}
+	for path, change := range map[string]string{
+		fmt.Sprintf("/sites/%d", i.site): `{"name": "attic"}`, fmt.Sprintf("/nodes/%d", i.node): `{"type": "none"}`,
+		fmt.Sprintf("/volumes/%d", i.volume): `{"mode": "ro"}`,
+	} {
+		if answer := s.Call(t, "PATCH", path, change); answer.Status != 200 {
+			t.Errorf("PATCH %s: %d %s", path, answer.Status, answer.Body)
+		}
+		if answer := s.Call(t, "PATCH", strings.TrimRight(path, "0123456789")+"999", change); answer.Status != 404 {
+			t.Errorf("PATCH of a record that is not there: %d %s", answer.Status, answer.Body)
+		}
+	}
+}
+
+func TestBodiesAreReadStrictly(t *testing.T) {
+	s := servertest.Start(t, servertest.Options{})
+	i := fill(t, s)
+	containers, services := fmt.Sprintf("/sites/%d/containers", i.site), fmt.Sprintf("/containers/%d/services", i.container)
+	volumes := fmt.Sprintf("/containers/%d/volumes", i.container)
+
+	for _, test := range []struct {
+		name, path, body string
+		status           int
+		field            string
+	}{
+		{"malformed", "/sites", `{"name":`, 400, ""},
+		{"two values", "/sites", `{"name":"a"}{}`, 400, ""},
+		{"empty", "/sites", ``, 400, ""},
+		{"a list", "/sites", `[]`, 422, "body"},
+		{"null", "/sites", `null`, 422, "body"},
+		{"required field missing", "/sites", `{}`, 422, "name"},
+		{"required field null", "/sites", `{"name":null}`, 422, "name"},
+		{"unknown field", "/sites", `{"name":"a","colour":"red"}`, 422, "colour"},
+		{"field in other case", "/sites", `{"name":"a","Gateway":"198.51.100.1"}`, 422, "Gateway"},
+		{"host path from a client", volumes, `{"name":"b","mountPath":"/b","mode":"rw","hostPath":"/etc"}`, 422, "hostPath"},
+		{"number for text", "/sites", `{"name":5}`, 422, "name"},
+		{"text for number", services, `{"type":"transport","internalPort":"22","protocol":"tcp"}`, 422, "internalPort"},
+		{"boolean for number", containers, `{"nodeId":true,"hostname":"a"}`, 422, "nodeId"},
+		{"text for boolean", services, `{"type":"http","internalPort":80,"externalHostname":"b","externalDomainId":1,"authRequired":"true"}`, 422, "authRequired"},
+		{"fraction", services, `{"type":"transport","internalPort":22.5,"protocol":"tcp"}`, 422, "internalPort"},
+		{"whole number as a fraction", services, `{"type":"transport","internalPort":22.0,"protocol":"tcp"}`, 422, "internalPort"},
+		{"huge number", services, `{"type":"transport","internalPort":1e300,"protocol":"tcp"}`, 422, "internalPort"},
+		{"number beyond 64 bits", containers, `{"nodeId":99999999999999999999,"hostname":"a"}`, 422, "nodeId"},
+		{"reserved port", services, `{"type":"transport","internalPort":22,"protocol":"tcp","externalPort":443}`, 422, "externalPort"},
+		{"mode as number", volumes, `{"name":"b","mountPath":"/b","mode":755}`, 422, "mode"},
+		{"mode as octal text", volumes, `{"name":"b","mountPath":"/b","mode":"0755"}`, 422, "mode"},
+		{"mode in capitals", volumes, `{"name":"b","mountPath":"/b","mode":"RW"}`, 422, "mode"},
+		{"underscore in a name", containers, fmt.Sprintf(`{"nodeId":%d,"hostname":"web_1"}`, i.node), 422, "hostname"},
+		{"injection", services, `{"type":"http","internalPort":80,"externalHostname":"app; return 200 owned; #","externalDomainId":1}`, 422, "externalHostname"},
+		{"taken name", containers, fmt.Sprintf(`{"nodeId":%d,"hostname":"WEB"}`, i.node), 409, "hostname"},
+		{"taken address", containers, fmt.Sprintf(`{"nodeId":%d,"hostname":"b","ipv4Address":"198.51.100.101"}`, i.node), 409, "ipv4Address"},
+		{"taken public name", services, fmt.Sprintf(`{"type":"http","internalPort":80,"externalHostname":"app","externalDomainId":%d}`, i.domain), 409, "externalHostname"},
+		{"no such node", containers, `{"nodeId":999,"hostname":"b"}`, 422, "nodeId"},
+		{"agent key without site", "/api-keys", `{"name":"k","role":"agent"}`, 422, "siteId"},
+		{"agent key of no site", "/api-keys", `{"name":"k","role":"agent","siteId":999}`, 422, "siteId"},
+		{"admin key with site", "/api-keys", `{"name":"k","role":"admin","siteId":1}`, 422, "siteId"},
+		{"unknown role", "/api-keys", `{"name":"k","role":"root"}`, 422, "role"},
+		{"nameless key", "/api-keys", `{"name":" ","role":"admin"}`, 422, "name"},
+		{"short password", "/users", `{"name":"u","role":"admin","password":"short"}`, 422, "password"},
+		{"agent as a person", "/users", `{"name":"u","role":"agent","password":"long enough to do"}`, 422, "role"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			answer := s.Call(t, "POST", test.path, test.body)
+			fault := servertest.Error(t, answer)
+			if answer.Status != test.status {
+				t.Fatalf("status %d, want %d: %s", answer.Status, test.status, answer.Body)
+			}
+			if test.field != "" && fault.Fields[test.field] == "" {
+				t.Errorf("field %s is not named: %s", test.field, answer.Body)
+			}
+			for _, leak := range []string{"json:", "unmarshal", "invalid character", "EOF", "SQL", "UNIQUE"} {
+				if strings.Contains(string(answer.Body), leak) {
+					t.Errorf("answer tells about the inside: %s", answer.Body)
+				}
+			}
+		})
+	}
+	if list := servertest.Data[[]object](t, s.Call(t, "GET", containers, nil)); len(list) != 1 {
+		t.Errorf("a refused request left a record: %v", list)
+	}
+}
+
+func TestOnlyJSONBodiesAreRead(t *testing.T) {
+	s := servertest.Start(t, servertest.Options{})
+	for contentType, status := range map[string]int{
+		"application/x-www-form-urlencoded": 415, "multipart/form-data; boundary=x": 415, "text/plain": 415,
+		"application/json; charset=utf-8": 201,
+	} {
+		answer := s.Do(t, "POST", "/api/v1/sites", `{"name":"a"}`, http.Header{"X-Api-Key": {s.AdminKey}, "Content-Type": {contentType}})
+		if answer.Status != status {
+			t.Errorf("%s: status %d, want %d: %s", contentType, answer.Status, status, answer.Body)
+		}
+	}
+	large := s.Call(t, "POST", "/sites", `{"name":"`+strings.Repeat("a", 2<<20)+`"}`)
+	if fault := servertest.Error(t, large); large.Status != 413 {
+		t.Errorf("2 MiB: status %d %v", large.Status, fault)
+	}
+}
