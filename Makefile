@@ -1,0 +1,71 @@
+# opensource-server: everything a developer does, by name. `make help` lists it.
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+SHELL := /bin/sh
+
+VERSION := $(shell cat packaging/VERSION)
+LDFLAGS := -s -w -X main.version=$(VERSION)
+# gin's msgpack support is not used; leaving it out halves the manager's build.
+TAGS := nomsgpack
+MODULES := agent manager templates packaging/e2e
+PACKAGES := $(addsuffix /...,$(addprefix ./,$(MODULES)))
+TOOLS := build/tools
+
+.PHONY: run
+run: deps-run build ## Start the manager with a demo site and a sandboxed agent; prints URL and sign-in.
+	tools/demo
+
+.PHONY: test
+test: deps-test $(TOOLS)/gotestsum ## Run all tests near the code, with the race detector.
+	$(TOOLS)/gotestsum --format pkgname-and-test-fails --jsonfile build/test.json -- -race -tags $(TAGS) -timeout 15m work
+
+.PHONY: e2e
+e2e: deps-e2e $(TOOLS)/gotestsum deb ## Install the packages on booted Debian machines and try the main job (needs root).
+	cd packaging/e2e && ../../$(TOOLS)/gotestsum --format standard-verbose --jsonfile ../../build/e2e.json -- -tags e2e -timeout 40m -count 1 ./...
+
+.PHONY: lint
+lint: deps-lint $(TOOLS)/gofumpt $(TOOLS)/staticcheck ## Check format, code, scripts, units and packaging.
+	@unformatted=$$($(TOOLS)/gofumpt -l $(MODULES) | grep -v _templ.go) || true; \
+		[ -z "$$unformatted" ] || { echo "not gofumpt'ed: $$unformatted" >&2; exit 1; }
+	go vet -tags $(TAGS),e2e work
+	$(TOOLS)/staticcheck -tags $(TAGS),e2e $(PACKAGES)
+	@for module in $(MODULES); do (cd $$module && GOWORK=off go build -tags $(TAGS) ./...) || exit 1; done
+	packaging/lint
+
+.PHONY: bench
+bench: deps-bench build ## Measure passes, rendering and check-ins; see docs/performance.md.
+	tools/bench
+
+.PHONY: build
+build: ## Build both programs into build/.
+	@mkdir -p build
+	CGO_ENABLED=0 go build -trimpath -ldflags "$(LDFLAGS)" -o build/opensource-agent ./agent/cmd/opensource-agent
+	CGO_ENABLED=1 go build -tags $(TAGS) -trimpath -ldflags "$(LDFLAGS)" -o build/opensource-manager ./manager/cmd/opensource-manager
+
+.PHONY: deb
+deb: $(TOOLS)/nfpm ## Build the Debian packages into build/.
+	packaging/build-deb
+
+.PHONY: golden
+golden: ## Rewrite the golden files of the templates; read the diff before you commit it.
+	go test ./agent/render -update
+
+.PHONY: clean
+clean: ## Remove everything that was built.
+	rm -rf build
+
+.PHONY: help
+help: ## List the targets.
+	@sed -n 's/^\([a-z0-9]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 16
+
+# The packages of Debian that each target needs.
+.PHONY: deps-run deps-test deps-e2e deps-lint deps-bench
+deps-run deps-test deps-e2e deps-lint deps-bench: deps-%:
+	@tools/install-deps $*
+
+# Development tools have their own module, so that no program depends on them.
+$(TOOLS)/%: tools/go.mod tools/go.sum
+	@mkdir -p $(TOOLS)
+	cd tools && GOWORK=off go build -o ../$(TOOLS)/ tool
+	@touch $(TOOLS)/*
