@@ -1,0 +1,73 @@
+package dashboard
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"opensource.internal/agent/checkin"
+	"opensource.internal/manager/internal/store"
+)
+
+func TestHowAnAgentIsFeltAbout(t *testing.T) {
+	now := time.Date(2026, 12, 1, 12, 0, 0, 0, time.UTC)
+	report := func(state string, apply checkin.LastApply, outcome checkin.Outcome) checkin.Request {
+		return checkin.Request{Services: map[string]checkin.ServiceReport{"nginx": {State: state, LastApply: apply, Outcome: outcome}}}
+	}
+	healthy := report("active", checkin.ApplySuccess, checkin.OutcomeUnchanged)
+	second := int64(1000)
+	for _, test := range []struct {
+		name          string
+		age           time.Duration
+		report        checkin.Request
+		skew          *int64
+		volume        store.VolumeStatus
+		status, class string
+	}{
+		{"healthy", 10 * time.Second, healthy, &second, store.VolumeReady, "online", good},
+		{"clock set back", -time.Hour, healthy, &second, store.VolumeReady, "online", good},
+		{"just online", 90 * time.Second, healthy, &second, store.VolumePending, "online", good},
+		{"late", 91 * time.Second, healthy, &second, store.VolumeReady, "late", warn},
+		{"offline", 6 * time.Minute, healthy, &second, store.VolumeReady, "offline", bad},
+		{"no clock", 0, healthy, nil, store.VolumeReady, "online", warn},
+		{"volume failed", 0, healthy, &second, store.VolumeFailed, "online", bad},
+		{"apply failed", 0, report("active", checkin.ApplyFailure, checkin.OutcomeRejected), &second, store.VolumeReady, "online", bad},
+		{"service failed", 0, report("failed", checkin.ApplySuccess, ""), &second, store.VolumeReady, "online", bad},
+		{"service stopped", 0, report("inactive", checkin.ApplySuccess, ""), &second, store.VolumeReady, "online", warn},
+		{"not managed", 0, report("active", checkin.ApplyUnknown, checkin.OutcomeSkipped), &second, store.VolumeReady, "online", warn},
+		{"no bus", 0, report("unknown", checkin.ApplySuccess, ""), &second, store.VolumeReady, "online", good},
+		{"words of another age", 0, report("hibernating", "splendid", "teleported"), &second, store.VolumeReady, "online", good},
+	} {
+		agent := store.Agent{ID: 1, SiteID: 1, Hostname: "a", Report: test.report, LastSeenAt: now.Add(-test.age), ClockSkewMS: test.skew}
+		got := describe(agent, "lab", []store.Volume{{Status: test.volume}}, now)
+		if got.Status != test.status || got.Class != test.class {
+			t.Errorf("%s: %s %q, want %s %q", test.name, got.Status, got.Class, test.status, test.class)
+		}
+		if strings.Contains(got.Age, "-") {
+			t.Errorf("%s: age %q", test.name, got.Age)
+		}
+	}
+}
+
+func TestSpansInWords(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		0: "just now", 400 * time.Millisecond: "just now", 12 * time.Second: "12 s ago", 61 * time.Second: "1 minute ago",
+		59*time.Minute + 50*time.Second: "1 hour ago", 3*time.Hour - time.Second: "3 hours ago", 25 * time.Hour: "1 day ago", 100 * 24 * time.Hour: "100 days ago",
+	} {
+		if got := ago(d); got != want {
+			t.Errorf("%s: %q, want %q", d, got, want)
+		}
+	}
+}
+
+func TestClockSkewIsTold(t *testing.T) {
+	for skew, want := range map[time.Duration]string{
+		29 * time.Second: "", -29 * time.Second: "", 3 * time.Hour: "3 hours ahead of", -3 * time.Hour: "3 hours behind", 45 * time.Second: "45 s ahead of",
+	} {
+		ms := skew.Milliseconds()
+		got := strings.Join(warnings(store.Agent{ClockSkewMS: &ms}, time.Now()), " ")
+		if (want == "") != (got == "") || !strings.Contains(got, want) {
+			t.Errorf("%s: %q", skew, got)
+		}
+	}
+}
