@@ -57,14 +57,12 @@ const databaseTimeout = 8 * time.Second
 // ServeHTTP implements http.Handler.
 func (h *CheckIn) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	told, fault := readCheckIn(w, r)
-	ctx, cancel := context.WithTimeout(r.Context(), databaseTimeout)
-	defer cancel()
-	versions, broken := h.look(ctx)
+	versions, broken := h.look(r.Context())
 	if err := h.admit(r, told, fault, versions); err != nil {
 		Refuse(w, r, err)
 		return
 	}
-	current, err := h.take(ctx, r, told, versions, broken)
+	current, err := h.take(r, told, versions, broken)
 	switch {
 	case errors.Is(err, store.ErrNotFound) && !carriesCredentials(r):
 		// Only an agent on this host comes so far without credentials: the
@@ -113,20 +111,62 @@ func carriesCredentials(r *http.Request) bool {
 
 // take keeps what a check-in tells and returns the snapshot it is answered
 // with. What it tells is committed by then.
-func (h *CheckIn) take(ctx context.Context, r *http.Request, told *told, versions *store.Versions, broken error) (*snapshot.Current, error) {
+func (h *CheckIn) take(r *http.Request, told *told, versions *store.Versions, broken error) (*snapshot.Current, error) {
 	if versions == nil {
 		return h.takeWithoutDatabase(r, told, broken)
 	}
 	h.known.forgetDeleted(versions.Agents)
+	if current := h.snapshots.Held(told.siteID, *versions); current != nil && h.beat(r, told, current) {
+		return current, nil
+	}
+	return h.takeNews(r, told, versions)
+}
+
+// takeWithoutDatabase lets an agent that is up to date, and has nothing new to
+// tell, know that it is. Everything else has to wait for the database.
+func (h *CheckIn) takeWithoutDatabase(r *http.Request, told *told, cause error) (*snapshot.Current, error) {
+	current := h.snapshots.Last(told.siteID)
+	if current == nil || !upToDate(r, current) || !h.beat(r, told, current) {
+		return nil, cause
+	}
+	return current, nil
+}
+
+// beat notes the heartbeat of a known agent that says nothing new, in memory.
+// It reports whether that was all there was to do.
+func (h *CheckIn) beat(r *http.Request, told *told, current *snapshot.Current) bool {
+	if results, foreign := newResults(told, current); len(results)+len(foreign) > 0 {
+		return false
+	}
+	id, same := h.known.saysNothingNew(told.key(), told.report)
+	if same {
+		h.store.Beat(store.Heartbeat{
+			AgentID: id, At: told.at, PeerAddress: peerOf(r), ClockSkewMS: told.clockSkewMS(), Report: told.report,
+		})
+	}
+	return same
+}
+
+// takeNews does what needs the database: build a changed snapshot, find out
+// what an agent said before this manager started, record what is new.
+func (h *CheckIn) takeNews(r *http.Request, told *told, versions *store.Versions) (*snapshot.Current, error) {
+	ctx, cancel := context.WithTimeout(r.Context(), databaseTimeout)
+	defer cancel()
 	current, err := h.snapshots.At(ctx, told.siteID, *versions)
 	if err != nil {
 		return nil, err
 	}
-	results := h.newResults(told, current)
-	if len(results) == 0 && h.beat(ctx, r, told, *versions) {
+	results, foreign := newResults(told, current)
+	if len(foreign) > 0 {
+		h.log.Warn("ignored results for volumes that are not of the agent's site",
+			"site", told.siteID, "agent", told.hostname, "volumes", foreign[:min(len(foreign), 20)], "total", len(foreign))
+		told.forget(foreign)
+	}
+	h.recall(ctx, told, versions.Agents)
+	if h.beat(r, told, current) {
 		return current, nil
 	}
-	if err := h.record(ctx, r, told, results, *versions); err != nil {
+	if err := h.record(ctx, r, told, results, versions.Agents); err != nil {
 		return nil, err
 	}
 	if len(results) == 0 {
@@ -138,41 +178,19 @@ func (h *CheckIn) take(ctx context.Context, r *http.Request, told *told, version
 	return h.snapshots.At(ctx, told.siteID, *versions)
 }
 
-// takeWithoutDatabase lets an agent that is up to date, and has nothing new to
-// tell, know that it is. Everything else has to wait for the database.
-func (h *CheckIn) takeWithoutDatabase(r *http.Request, told *told, cause error) (*snapshot.Current, error) {
-	current := h.snapshots.Last(told.siteID)
-	if current == nil || !upToDate(r, current) || len(h.newResults(told, current)) > 0 || !h.beatKnown(r, told) {
-		return nil, cause
+// recall asks the database what an agent said before this manager started. One
+// that is not found is new, and a fault shows when it is recorded.
+func (h *CheckIn) recall(ctx context.Context, told *told, deletions uint64) {
+	if h.known.has(told.key()) {
+		return
 	}
-	return current, nil
-}
-
-// beat notes the heartbeat of an agent that says nothing new. After a start of
-// the manager it asks the database what the agent said last.
-func (h *CheckIn) beat(ctx context.Context, r *http.Request, told *told, versions store.Versions) bool {
-	if !h.known.has(told.key()) {
-		agent, err := h.store.FindAgent(ctx, told.siteID, told.hostname)
-		if err != nil {
-			return false // a new agent, or recording will tell what is wrong
-		}
-		h.known.add(told.key(), versions.Agents, agent.ID, &agent.Report)
+	if agent, err := h.store.FindAgent(ctx, told.siteID, told.hostname); err == nil {
+		h.known.add(told.key(), deletions, agent.ID, &agent.Report)
 	}
-	return h.beatKnown(r, told)
-}
-
-func (h *CheckIn) beatKnown(r *http.Request, told *told) bool {
-	id, same := h.known.saysNothingNew(told.key(), told.report)
-	if same {
-		h.store.Beat(store.Heartbeat{
-			AgentID: id, At: told.at, PeerAddress: peerOf(r), ClockSkewMS: told.clockSkewMS(), Report: told.report,
-		})
-	}
-	return same
 }
 
 // record keeps a check-in that says something new.
-func (h *CheckIn) record(ctx context.Context, r *http.Request, told *told, results map[int64]checkin.VolumeReport, versions store.Versions) error {
+func (h *CheckIn) record(ctx context.Context, r *http.Request, told *told, results map[int64]checkin.VolumeReport, deletions uint64) error {
 	id, err := h.store.RecordCheckIn(ctx, store.CheckIn{
 		SiteID: told.siteID, Hostname: told.hostname, At: told.at, PeerAddress: peerOf(r),
 		ClockSkewMS: told.clockSkewMS(), Report: *told.report, Volumes: results,
@@ -180,15 +198,13 @@ func (h *CheckIn) record(ctx context.Context, r *http.Request, told *told, resul
 	if err != nil {
 		return err
 	}
-	h.known.add(told.key(), versions.Agents, id, told.report)
+	h.known.add(told.key(), deletions, id, told.report)
 	return nil
 }
 
-// newResults are the volume results that differ from what is known. Those for
-// volumes that are not the site's change nothing.
-func (h *CheckIn) newResults(told *told, current *snapshot.Current) map[int64]checkin.VolumeReport {
-	var results map[int64]checkin.VolumeReport
-	var foreign []int64
+// newResults are the volume results that differ from what is known, and the ids
+// of those that are not for volumes of the site.
+func newResults(told *told, current *snapshot.Current) (results map[int64]checkin.VolumeReport, foreign []int64) {
 	for id, report := range told.volumes {
 		known, ours := current.Volumes[id]
 		switch {
@@ -201,11 +217,7 @@ func (h *CheckIn) newResults(told *told, current *snapshot.Current) map[int64]ch
 			results[id] = report
 		}
 	}
-	if len(foreign) > 0 {
-		h.log.Warn("ignored results for volumes that are not of the agent's site",
-			"site", told.siteID, "agent", told.hostname, "volumes", foreign[:min(len(foreign), 20)], "total", len(foreign))
-	}
-	return results
+	return results, foreign
 }
 
 func resultOf(report checkin.VolumeReport) snapshot.VolumeResult {

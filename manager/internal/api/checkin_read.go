@@ -36,6 +36,13 @@ type told struct {
 
 func (t *told) key() agentKey { return agentKey{t.siteID, t.hostname} }
 
+// forget drops results that are not to be taken.
+func (t *told) forget(volumes []int64) {
+	for _, id := range volumes {
+		delete(t.volumes, id)
+	}
+}
+
 // wireCheckIn is the body as it is sent. Types are never coerced and unknown
 // fields are ignored; null is the same as absent.
 type wireCheckIn struct {

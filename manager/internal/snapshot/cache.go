@@ -63,6 +63,15 @@ func (c *Cache) Get(ctx context.Context, siteID int64) (data []byte, etag string
 	return current.Data, current.ETag, nil
 }
 
+// Held returns a site's snapshot if it is in memory and at least as new as
+// versions, else nil.
+func (c *Cache) Held(siteID int64, versions store.Versions) *Current {
+	if current := c.Last(siteID); current != nil && current.version >= versions.Site(siteID) {
+		return current
+	}
+	return nil
+}
+
 // At returns a site's snapshot that is at least as new as versions. Errors are
 // those of Get.
 func (c *Cache) At(ctx context.Context, siteID int64, versions store.Versions) (*Current, error) {
@@ -70,10 +79,10 @@ func (c *Cache) At(ctx context.Context, siteID int64, versions store.Versions) (
 	if wanted == 0 {
 		return nil, store.ErrNotFound // and leave no entry: ids are anybody's guess
 	}
-	site := c.site(siteID)
-	if current := site.current.Load(); current != nil && current.version >= wanted {
+	if current := c.Held(siteID, versions); current != nil {
 		return current, nil
 	}
+	site := c.site(siteID)
 	site.building.Lock()
 	defer site.building.Unlock()
 	if err := ctx.Err(); err != nil {

@@ -174,8 +174,8 @@ func TestSessionsEnd(t *testing.T) {
 func TestLastAdministratorStays(t *testing.T) {
 	s := openAccess(t)
 	ada, eve := addUser(t, s, "ada", "admin"), addUser(t, s, "eve", "viewer")
-	var inUse *store.InUseError
-	if err := s.DeleteUser(t.Context(), ada.ID); !errors.As(err, &inUse) {
+	var conflict *store.ConflictError
+	if err := s.DeleteUser(t.Context(), ada.ID); !errors.As(err, &conflict) {
 		t.Errorf("the last administrator: %v", err)
 	}
 	addUser(t, s, "bob", "admin")

@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"runtime"
 	"sync"
-	"sync/atomic"
 
 	"github.com/mattn/go-sqlite3"
 )
@@ -50,9 +50,9 @@ func (s *Store) Versions(ctx context.Context) (Versions, error) {
 // That costs no disk access; only when it moved are the counters read.
 type changes struct {
 	source string
-	// begun counts the looks that have begun. A look that began after a call
-	// arrived is new enough for it.
-	begun atomic.Uint64
+
+	joining sync.Mutex
+	next    *look // what calls that arrive now take part in; nil if none waits
 
 	mu          sync.Mutex // held while looking
 	conn        driver.Conn
@@ -60,8 +60,14 @@ type changes struct {
 	counters    driver.Stmt
 	seen        int64
 	current     Versions
-	err         error
 	closed      bool
+}
+
+// look is one look at the database, for all calls that arrived before it began.
+type look struct {
+	done     chan struct{}
+	versions Versions
+	err      error
 }
 
 func watchChanges(path string) (*changes, error) {
@@ -70,18 +76,33 @@ func watchChanges(path string) (*changes, error) {
 	return c, err
 }
 
+// look takes part in the next look, and makes it if it is the first to.
 func (c *changes) look() (Versions, error) {
-	arrived := c.begun.Load()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.begun.Load() > arrived {
-		return c.current, c.err
+	c.joining.Lock()
+	if joined := c.next; joined != nil {
+		c.joining.Unlock()
+		<-joined.done
+		return joined.versions, joined.err
 	}
-	c.begun.Add(1)
-	if c.err = c.refresh(); c.err != nil {
+	mine := &look{done: make(chan struct{})}
+	c.next = mine
+	c.joining.Unlock()
+
+	// Let those who are on their way join: with many of them, one look does for
+	// all; with none, this costs nothing.
+	runtime.Gosched()
+	c.mu.Lock()
+	c.joining.Lock()
+	c.next = nil
+	c.joining.Unlock()
+	mine.err = c.refresh()
+	if mine.err != nil {
 		c.disconnect() // a new connection next time: a passing fault must not stay
 	}
-	return c.current, c.err
+	mine.versions = c.current
+	c.mu.Unlock()
+	close(mine.done)
+	return mine.versions, mine.err
 }
 
 func (c *changes) refresh() error {

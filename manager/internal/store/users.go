@@ -95,7 +95,7 @@ func (s *Store) SetPassword(ctx context.Context, name, hash string) error {
 }
 
 // DeleteUser deletes a user and, by the foreign key, all their sessions, or
-// returns ErrNotFound. The last administrator stays: *InUseError.
+// returns ErrNotFound. The last administrator stays: *ConflictError.
 func (s *Store) DeleteUser(ctx context.Context, id int64) error {
 	return s.update(ctx, func(tx *gorm.DB) error {
 		user, err := get[User](tx, id)
@@ -107,7 +107,7 @@ func (s *Store) DeleteUser(ctx context.Context, id int64) error {
 			return fmt.Errorf("count administrators: %w", err)
 		}
 		if user.Role == "admin" && others == 0 {
-			return &InUseError{Record: fmt.Sprintf("user %q", user.Name), Dependants: []string{"the manager, as its last administrator"}, Total: 1}
+			return &ConflictError{Field: "role", Message: fmt.Sprintf("%q is the last administrator; make another one first", user.Name)}
 		}
 		if err := tx.Delete(&user).Error; err != nil {
 			return fmt.Errorf("delete user %d: %w", id, err)
