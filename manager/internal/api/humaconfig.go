@@ -11,14 +11,16 @@ import (
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/validation"
 
 	"opensource.internal/agent/checkin"
 )
 
-// huma takes the form of its errors and its view on letter case from package
-// variables. Both are the same for every API of this program.
+// huma takes the form and words of its errors and its view on letter case from
+// package variables. They are the same for every API of this program.
 func init() {
 	huma.ValidateStrictCasing = true
+	validation.MsgUnexpectedProperty = "is not a field of this record"
 	huma.NewErrorWithContext = fromHuma
 	huma.NewError = func(status int, message string, errs ...error) huma.StatusError {
 		return fromHuma(nil, status, message, errs...)
