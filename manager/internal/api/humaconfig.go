@@ -21,11 +21,16 @@ import (
 func init() {
 	huma.ValidateStrictCasing = true
 	validation.MsgUnexpectedProperty = "is not a field of this record"
+	validation.MsgExpectedRequiredProperty = missing + "%s"
 	huma.NewErrorWithContext = fromHuma
 	huma.NewError = func(status int, message string, errs ...error) huma.StatusError {
 		return fromHuma(nil, status, message, errs...)
 	}
 }
+
+// missing begins huma's word on a required field that is not there: only the
+// message, not the location, names the field.
+const missing = "missing: "
 
 // humaConfig sets huma up: JSON only, no schema links in answers, and none of
 // its own pages (they load scripts from elsewhere). APIs made from one config
@@ -99,11 +104,12 @@ func validationError(errs []error) *Error {
 		case field == "":
 			field = place
 		}
-		if missing, ok := strings.CutPrefix(detail.Message, "expected required property "); ok {
-			field, detail.Message = strings.TrimSuffix(missing, " to be present"), "is required"
+		fault := detail.Message
+		if name, ok := strings.CutPrefix(fault, missing); ok {
+			field, fault = name, "is required"
 		}
 		if _, named := fields[field]; !named {
-			fields[field] = detail.Message
+			fields[field] = fault
 		}
 	}
 	return invalidFields(fields)
