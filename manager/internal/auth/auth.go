@@ -18,6 +18,10 @@ import (
 // flushInterval is how long a key's use may stay unstored.
 const flushInterval = time.Minute
 
+// lastFlush bounds the flush at the end: the manager stops in well under a
+// second, and only the date of a key's last use is lost otherwise.
+const lastFlush = 200 * time.Millisecond
+
 // Options are what New needs.
 type Options struct {
 	Store *store.Store
@@ -72,7 +76,7 @@ func (a *Auth) Run(ctx context.Context) {
 		case <-ticker.C:
 			a.tidy(ctx)
 		case <-ctx.Done():
-			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastFlush)
 			defer cancel()
 			a.tidy(last)
 			return
@@ -94,8 +98,7 @@ func (a *Auth) Client(r *http.Request) netip.Addr { return a.proxies.Client(r) }
 // and sets it when the session has changed.
 func (a *Auth) Sessions(next http.Handler) http.Handler { return a.sessions.LoadAndSave(next) }
 
-// HasSessionCookie reports whether a session is worth loading.
-func (a *Auth) HasSessionCookie(r *http.Request) bool {
+func (a *Auth) hasSessionCookie(r *http.Request) bool {
 	_, err := r.Cookie(a.sessions.Cookie.Name)
 	return err == nil
 }
@@ -111,7 +114,7 @@ func (a *Auth) Authenticate(r *http.Request) (Principal, error) {
 	if key, sent := keyIn(r.Header); sent {
 		return a.keys.check(r.Context(), key, a.keys.versions(r.Context()))
 	}
-	if a.HasSessionCookie(r) {
+	if a.hasSessionCookie(r) {
 		return a.Person(r.Context())
 	}
 	return Principal{}, ErrUnauthorized

@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"errors"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -72,8 +73,12 @@ func (d *dashboard) home(c *gin.Context) { d.goTo(c, "/agents") }
 
 func (d *dashboard) agents(c *gin.Context) {
 	who, err := d.auth.Person(c.Request.Context())
-	if err != nil {
+	if errors.Is(err, auth.ErrUnauthorized) {
 		d.goTo(c, "/sign-in")
+		return
+	}
+	if err != nil {
+		d.fault(c, "find out who is signed in", err)
 		return
 	}
 	list, err := d.readAgents(c.Request.Context(), time.Now())
@@ -89,8 +94,11 @@ func (d *dashboard) agents(c *gin.Context) {
 
 // agentList is the part of the page that the script fetches again.
 func (d *dashboard) agentList(c *gin.Context) {
-	if _, err := d.auth.Person(c.Request.Context()); err != nil {
+	if _, err := d.auth.Person(c.Request.Context()); errors.Is(err, auth.ErrUnauthorized) {
 		c.String(http.StatusUnauthorized, "signed out")
+		return
+	} else if err != nil {
+		d.fault(c, "find out who is signed in", err)
 		return
 	}
 	list, err := d.readAgents(c.Request.Context(), time.Now())
