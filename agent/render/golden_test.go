@@ -61,7 +61,6 @@ var hosts = []struct {
 	{"bookworm-older-manager", olderSnapshot(), bookworm},
 	{"trixie", labSnapshot(), trixie},
 	{"trixie-http3", http3(authSnapshot()), trixie},
-	{"no-nginx", labSnapshot(), func() Facts { return Facts{} }},
 }
 
 func http3(s checkin.Snapshot) checkin.Snapshot {

@@ -23,6 +23,10 @@ var blankRevision = strings.Repeat("0", sha256.Size*2)
 // NGINX renders nginx.conf. Records that cannot be served are left out, each
 // with its reason; an error means that there is no configuration at all.
 func NGINX(s checkin.Snapshot, f Facts, t *Templates) (Result, error) {
+	if f.NGINX.Version == (Version{}) {
+		// What an unknown nginx cannot do would be rendered away.
+		return Result{}, errors.New("the version of nginx could not be found out: is the Debian package nginx installed?")
+	}
 	v, left, err := newNGINXView(s, f)
 	if err != nil {
 		return Result{}, err

@@ -35,7 +35,8 @@ type Facts struct {
 	Paths    Paths
 }
 
-// NGINXFacts is the installed nginx. A zero Version means none was found.
+// NGINXFacts is the installed nginx. A zero Version means that it is
+// unknown; nothing is rendered then.
 type NGINXFacts struct {
 	Version Version
 	HTTP3   bool // built with --with-http_v3_module

@@ -111,7 +111,6 @@ func options(c config.Config, stderr io.Writer) pass.Options {
 		ManagerHostname: c.ManagerHostname,
 		StateDirectory:  c.StateDirectory,
 		Root:            c.Root,
-		BySystemd:       c.BySystemd,
 		Log:             logger(c.LogLevel, stderr),
 	}
 }

@@ -46,7 +46,6 @@ type Config struct {
 	LogLevel        slog.Level
 	Root            string // empty: the real filesystem
 	Hostname        string // empty: that of the host
-	BySystemd       bool   // started by systemd, not by hand
 }
 
 // defaults are the settings that nobody has to give.
@@ -70,9 +69,8 @@ func Load(flags Flags, environ []string) (Config, error) {
 		}
 	}
 	env := parseEnviron(environ)
-	bySystemd := env["SYSTEMD_EXEC_PID"] == strconv.Itoa(os.Getpid())
 	r := reader{root: root, sources: []map[string]string{flagValues(flags), env}}
-	if !bySystemd {
+	if env["SYSTEMD_EXEC_PID"] != strconv.Itoa(os.Getpid()) { // systemd.exec(5)
 		r.readFiles()
 	}
 	r.sources = append(r.sources, defaults)
@@ -89,7 +87,6 @@ func Load(flags Flags, environ []string) (Config, error) {
 		LogLevel:        r.logLevel(),
 		Root:            root,
 		Hostname:        r.domain("AGENT_HOSTNAME"),
-		BySystemd:       bySystemd,
 	}
 	return c, errors.Join(r.mistakes...)
 }

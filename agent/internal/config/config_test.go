@@ -21,7 +21,7 @@ func TestLoad(t *testing.T) {
 		t.Fatal(err)
 	}
 	if c.SiteID != 7 || c.ManagerURL.String() != "https://manager.example.com/prefix" || c.APIKey != `a#b$c"d=e` ||
-		c.ManagerHostname != "manager.example.com" || c.StateDirectory != "/var/lib/x" || c.LogLevel != slog.LevelInfo || !c.BySystemd {
+		c.ManagerHostname != "manager.example.com" || c.StateDirectory != "/var/lib/x" || c.LogLevel != slog.LevelInfo {
 		t.Errorf("config = %+v", c)
 	}
 }
@@ -75,7 +75,7 @@ func TestByHandTheUnitsFilesAreRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.SiteID != 3 || c.ManagerURL.Host != "real" || c.APIKey != "env#key" || c.LogLevel != slog.LevelDebug || c.BySystemd {
+	if c.SiteID != 3 || c.ManagerURL.Host != "real" || c.APIKey != "env#key" || c.LogLevel != slog.LevelDebug {
 		t.Errorf("config = %+v", c)
 	}
 	if want := root + "/var/lib/opensource-agent"; c.StateDirectory != want {

@@ -43,7 +43,18 @@ func (p *pass) probe(ctx context.Context) {
 	})
 	p.state.Host = p.facts.Cache
 	for _, warning := range p.facts.Warnings {
-		p.Log.Warn("host", "error", warning)
+		p.warnOnce(warning.Error())
+	}
+}
+
+// warnOnce logs what is known to be wrong with the host, once a pass.
+func (p *pass) warnOnce(text string) {
+	if p.warned == nil {
+		p.warned = map[string]bool{}
+	}
+	if !p.warned[text] {
+		p.warned[text] = true
+		p.Log.Warn(text)
 	}
 }
 
@@ -128,6 +139,9 @@ func (p *pass) ensureServices(ctx context.Context) {
 	if fingerprint == p.state.Fingerprint && p.undisturbed() {
 		p.noteReceived()
 		return
+	}
+	for domain, note := range p.facts.CertificateNotes {
+		p.Log.Warn("certificate", "domain", domain, "error", note)
 	}
 	facts := p.renderFacts()
 	results := make([]state.Service, len(p.services))

@@ -58,9 +58,8 @@ type Options struct {
 	StateDirectory  string
 	// Root relocates all files that are written, and turns systemd off, if it
 	// is not empty.
-	Root      string
-	BySystemd bool
-	Log       *slog.Logger
+	Root string
+	Log  *slog.Logger
 }
 
 // pass is one run.
@@ -78,6 +77,7 @@ type pass struct {
 	engine    apply.Engine
 
 	facts      host.Facts
+	warned     map[string]bool   // what was logged about the host already
 	unitStates map[string]string // ActiveState by service name
 	rounds     int
 	ensured    string // digest of the snapshot this pass has put into force
@@ -111,11 +111,7 @@ func begin(ctx context.Context, o Options) (*pass, func(), error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	startedBy := state.ByHand
-	if o.BySystemd {
-		startedBy = state.ByTimer
-	}
-	unlock, err := dir.Lock(ctx, startedBy, lockWait)
+	unlock, err := dir.Lock(ctx, lockWait)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -402,7 +402,7 @@ func TestASecondPassSaysWhoRuns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	unlock, err := dir.Lock(t.Context(), state.ByTimer, 0)
+	unlock, err := dir.Lock(t.Context(), 0)
 	if err != nil {
 		t.Fatal(err)
 	}

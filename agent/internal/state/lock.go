@@ -2,12 +2,13 @@ package state
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -21,32 +22,29 @@ const (
 
 // Holder is the process that holds the lock.
 type Holder struct {
-	PID   int       `json:"pid"`
-	What  string    `json:"what"` // ByTimer or ByHand
-	Since time.Time `json:"since"`
+	PID  int
+	What string // ByTimer or ByHand
 }
 
 // LockedError says that another process holds the lock.
 type LockedError struct {
-	Holder Holder // zero if the holder has not said who it is
+	Holder Holder // zero if it could not be found out
 }
 
 func (e *LockedError) Error() string {
 	if e.Holder.PID == 0 {
 		return "another pass is running"
 	}
-	return fmt.Sprintf("another pass is running: process %d, started %s, since %s",
-		e.Holder.PID, e.Holder.What, e.Holder.Since.Format(time.RFC3339))
+	return fmt.Sprintf("another pass is running: process %d, started %s", e.Holder.PID, e.Holder.What)
 }
 
 // retryLock is how often a taken lock is tried again.
 const retryLock = 50 * time.Millisecond
 
-// Lock takes the lock of the state directory for this process, started what
-// (ByTimer or ByHand). If another process holds it, it waits at most wait for
+// Lock takes the lock of the state directory for this process. If another process holds it, it waits at most wait for
 // its release and then returns a *LockedError. The kernel releases the lock
 // when its holder ends, however that ends (flock(2)).
-func (d *Dir) Lock(ctx context.Context, what string, wait time.Duration) (unlock func(), err error) {
+func (d *Dir) Lock(ctx context.Context, wait time.Duration) (unlock func(), err error) {
 	file, err := os.OpenFile(filepath.Join(d.path, lockFile), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("lock state directory: %w", err)
@@ -54,12 +52,10 @@ func (d *Dir) Lock(ctx context.Context, what string, wait time.Duration) (unlock
 	if err := flock(ctx, file, wait); err != nil {
 		defer file.Close()
 		if errors.Is(err, unix.EWOULDBLOCK) {
-			return nil, &LockedError{Holder: readHolder(file)}
+			return nil, &LockedError{Holder: findHolder(file)}
 		}
 		return nil, fmt.Errorf("lock state directory: %w", err)
 	}
-	// The lock holds without it, so a full disk is no reason to give up.
-	_ = writeHolder(file, Holder{PID: os.Getpid(), What: what, Since: time.Now().Truncate(time.Second)})
 	return func() { _ = file.Close() }, nil
 }
 
@@ -85,30 +81,43 @@ func flock(ctx context.Context, file *os.File, wait time.Duration) error {
 	}
 }
 
-func writeHolder(file *os.File, holder Holder) error {
-	content, err := json.Marshal(holder)
-	if err != nil {
-		return err
+// findHolder asks the kernel who holds the lock of file, so that a pass that
+// meets nobody has nothing to write. What cannot be found out stays zero.
+func findHolder(file *os.File) Holder {
+	var stat unix.Stat_t
+	if err := unix.Fstat(int(file.Fd()), &stat); err != nil {
+		return Holder{}
 	}
-	if err := file.Truncate(0); err != nil {
-		return err
-	}
-	_, err = file.WriteAt(append(content, '\n'), 0)
-	return err
-}
-
-// readHolder returns the zero Holder for anything but a holder's own words.
-func readHolder(file *os.File) Holder {
-	content, err := io.ReadAll(io.NewSectionReader(file, 0, 4<<10))
+	locks, err := os.ReadFile("/proc/locks")
 	if err != nil {
 		return Holder{}
 	}
-	var holder Holder
-	if json.Unmarshal(content, &holder) != nil {
+	pid := flockHolder(string(locks), stat.Ino)
+	if pid == 0 {
 		return Holder{}
 	}
-	if holder.What != ByTimer && holder.What != ByHand {
-		return Holder{}
+	holder := Holder{PID: pid, What: ByHand}
+	environ, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "environ"))
+	bySystemd := "SYSTEMD_EXEC_PID=" + strconv.Itoa(pid) // systemd.exec(5)
+	if err == nil && slices.Contains(strings.Split(string(environ), "\x00"), bySystemd) {
+		holder.What = ByTimer
 	}
 	return holder
+}
+
+// flockHolder returns the process that holds a flock on the inode, or 0. The
+// lines of /proc/locks are described in proc_locks(5):
+//
+//	1: FLOCK  ADVISORY  WRITE 708 00:13:340 0 EOF
+func flockHolder(locks string, inode uint64) int {
+	for line := range strings.Lines(locks) {
+		fields := strings.Fields(line)
+		if len(fields) < 6 || fields[1] != "FLOCK" || !strings.HasSuffix(fields[5], ":"+strconv.FormatUint(inode, 10)) {
+			continue
+		}
+		if pid, err := strconv.Atoi(fields[4]); err == nil && pid > 0 {
+			return pid
+		}
+	}
+	return 0
 }

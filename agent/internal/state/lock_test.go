@@ -22,7 +22,7 @@ func TestMain(m *testing.M) {
 	if dir := os.Getenv(holdLock); dir != "" {
 		d, err := Open(dir)
 		if err == nil {
-			_, err = d.Lock(context.Background(), ByTimer, 0)
+			_, err = d.Lock(context.Background(), 0)
 		}
 		fmt.Println("held", err)
 		select {}
@@ -56,7 +56,7 @@ func TestLockSaysWhoHoldsItAndDiesWithItsHolder(t *testing.T) {
 	other := otherHolder(t, d.Path())
 
 	started := time.Now()
-	_, err := d.Lock(t.Context(), ByHand, 100*time.Millisecond)
+	_, err := d.Lock(t.Context(), 100*time.Millisecond)
 	var locked *LockedError
 	if !errors.As(err, &locked) {
 		t.Fatalf("got %v, want a LockedError", err)
@@ -64,10 +64,10 @@ func TestLockSaysWhoHoldsItAndDiesWithItsHolder(t *testing.T) {
 	if waited := time.Since(started); waited < 100*time.Millisecond || waited > 5*time.Second {
 		t.Errorf("waited %v", waited)
 	}
-	if locked.Holder.PID != other.Process.Pid || locked.Holder.What != ByTimer || time.Since(locked.Holder.Since) > time.Minute {
+	if locked.Holder.PID != other.Process.Pid || locked.Holder.What != ByHand {
 		t.Errorf("holder %+v, want process %d", locked.Holder, other.Process.Pid)
 	}
-	for _, want := range []string{fmt.Sprint(other.Process.Pid), ByTimer, locked.Holder.Since.Format("2006-01-02")} {
+	for _, want := range []string{fmt.Sprint(other.Process.Pid), ByHand} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q does not say %q", err, want)
 		}
@@ -75,12 +75,12 @@ func TestLockSaysWhoHoldsItAndDiesWithItsHolder(t *testing.T) {
 
 	// The second waits while the first is killed.
 	go func() { _ = other.Process.Kill() }()
-	unlock, err := d.Lock(t.Context(), ByHand, 10*time.Second)
+	unlock, err := d.Lock(t.Context(), 10*time.Second)
 	if err != nil {
 		t.Fatalf("a killed holder blocks: %v", err)
 	}
 	unlock()
-	unlock, err = d.Lock(t.Context(), ByHand, 0)
+	unlock, err = d.Lock(t.Context(), 0)
 	if err != nil {
 		t.Fatalf("after unlock: %v", err)
 	}
@@ -89,58 +89,41 @@ func TestLockSaysWhoHoldsItAndDiesWithItsHolder(t *testing.T) {
 
 func TestLockEndsWithItsContext(t *testing.T) {
 	d := open(t)
-	unlock, err := d.Lock(t.Context(), ByHand, 0)
+	unlock, err := d.Lock(t.Context(), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer unlock()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
-	if _, err := d.Lock(ctx, ByTimer, time.Hour); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := d.Lock(ctx, time.Hour); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v", err)
 	}
 }
 
-func TestLockFileOfAnyContent(t *testing.T) {
-	for _, content := range []string{"", "null", "garbage\x00", `{"pid":1,"what":"x\ny"}`, strings.Repeat("[", 10_000)} {
-		d := open(t)
-		holder, err := os.OpenFile(filepath.Join(d.Path(), lockFile), os.O_RDWR|os.O_CREATE, 0o600)
-		if err != nil {
-			t.Fatal(err)
+func TestFlockHolder(t *testing.T) {
+	const locks = "1: POSIX  ADVISORY  WRITE 11 fe:00:340 0 EOF\n" +
+		"2: FLOCK  ADVISORY  WRITE 12 fe:00:3400 0 EOF\n" +
+		"3: FLOCK  ADVISORY  WRITE 13 fe:00:340 0 EOF\n" +
+		"3: -> FLOCK  ADVISORY  WRITE 14 fe:00:341 0 EOF\n" +
+		"4: FLOCK  ADVISORY  WRITE -1 fe:00:342 0 EOF\nodd\n"
+	for inode, want := range map[uint64]int{340: 13, 3400: 12, 341: 0, 342: 0, 40: 0} {
+		if got := flockHolder(locks, inode); got != want {
+			t.Errorf("inode %d: process %d, want %d", inode, got, want)
 		}
-		defer holder.Close()
-		if _, err := holder.WriteString(content); err != nil {
-			t.Fatal(err)
-		}
-		if err := unix.Flock(int(holder.Fd()), unix.LOCK_EX); err != nil {
-			t.Fatal(err)
-		}
-		_, err = d.Lock(t.Context(), ByHand, 0)
-		var locked *LockedError
-		if !errors.As(err, &locked) || err.Error() != "another pass is running" {
-			t.Errorf("%.20q: got %v", content, err)
-		}
-		holder.Close()
-		unlock, err := d.Lock(t.Context(), ByHand, 0)
-		if err != nil {
-			t.Errorf("%.20q: %v", content, err)
-			continue
-		}
-		if got := readHolder(mustOpen(t, filepath.Join(d.Path(), lockFile))); got.PID != os.Getpid() || got.What != ByHand {
-			t.Errorf("%.20q: the lock names %+v", content, got)
-		}
-		unlock()
 	}
 }
 
-func mustOpen(t *testing.T, path string) *os.File {
-	t.Helper()
-	file, err := os.Open(path)
+func TestLockWritesNothing(t *testing.T) {
+	d := open(t)
+	unlock, err := d.Lock(t.Context(), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { file.Close() })
-	return file
+	defer unlock()
+	if info, err := os.Stat(filepath.Join(d.Path(), lockFile)); err != nil || info.Size() != 0 {
+		t.Errorf("lock file: %v, %v", info, err)
+	}
 }
 
 func mkfifo(t *testing.T, path string) {
