@@ -14,6 +14,8 @@ func TestWhoMayCheckIn(t *testing.T) {
 	agent, _ := makeKey(t, s, NewKey{Role: RoleAgent, SiteID: second})
 	admin, _ := makeKey(t, s, NewKey{Role: RoleAdmin})
 	viewer, _ := makeKey(t, s, NewKey{Role: RoleViewer})
+	throughBareNGINX := request("127.0.0.1:1")
+	throughBareNGINX.ProtoMinor = 0
 	for _, test := range []struct {
 		name string
 		r    *http.Request
@@ -35,6 +37,7 @@ func TestWhoMayCheckIn(t *testing.T) {
 		{"forged X-Real-IP from outside", request(outside, "X-Real-IP", "::1"), first, ErrUnauthorized},
 		{"through a proxy on this host", request("127.0.0.1:1", "X-Forwarded-For", "203.0.113.9"), first, ErrUnauthorized},
 		{"claiming to be loopback through a proxy", request("127.0.0.1:1", "X-Forwarded-For", "127.0.0.1"), first, ErrUnauthorized},
+		{"through nginx that sets no header", throughBareNGINX, first, ErrUnauthorized},
 		{"empty header", request("127.0.0.1:1", "X-Forwarded-For", ""), first, ErrUnauthorized},
 		{"Forwarded", request("127.0.0.1:1", "Forwarded", "for=127.0.0.1"), first, ErrUnauthorized},
 		{"X-Forwarded-Proto", request("127.0.0.1:1", "X-Forwarded-Proto", "https"), first, ErrUnauthorized},

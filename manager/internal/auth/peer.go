@@ -60,7 +60,8 @@ func forwarded(h http.Header) bool {
 }
 
 // fromThisHost reports whether a request was made on this host by a program
-// that talks to the manager directly.
+// that talks to the manager directly. HTTP/1.0 is what nginx's bare proxy_pass
+// speaks, which sets no header either; no agent speaks it.
 func fromThisHost(r *http.Request) bool {
-	return Peer(r).IsLoopback() && !forwarded(r.Header)
+	return Peer(r).IsLoopback() && !forwarded(r.Header) && r.ProtoAtLeast(1, 1)
 }
