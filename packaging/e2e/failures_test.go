@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"crypto/tls"
 	"fmt"
+	"html"
 	"io"
 	"net"
 	"net/http"
@@ -29,31 +30,36 @@ func (s *site) wantServed(t testing.TB) {
 	}
 }
 
-// nginxRefuses publishes a service whose certificate nginx refuses though its
-// parts fit together, then mends it.
+// nginxRefuses publishes a service that makes a directive of the
+// administrator's own template come out wrong, then mends the template.
 func nginxRefuses(t *testing.T, s *site) {
-	valid, until := lastMonthToNext()
-	s.putCertificate(t, "weak.test", s.authority.issueWeak(t, "weak.test"))
+	const override = "/etc/opensource-agent/templates/nginx/http-service.tmpl"
+	name := s.host("shop") + ".example.test"
+	original := s.Read(t, "/usr/share/opensource-agent/templates/nginx/http-service.tmpl")
+	s.Write(t, override, strings.Replace(original, "server_name {{.Name}};",
+		"server_name {{.Name}};\n{{if eq .Name `"+name+"`}}proxy_read_timeout soon;{{end}}", 1), 0o644)
+	s.wantPass(t, 0)
 	running := s.Read(t, "/etc/nginx/nginx.conf")
-	service := s.http(t, "shop", s.domainID(t, "weak.test"), 8081)
 
+	service := s.http(t, "shop", s.domain, 8081)
 	s.wantPass(t, 4)
 	s.wantServed(t)
 	if now := s.Read(t, "/etc/nginx/nginx.conf"); now != running {
 		t.Error("nginx.conf was changed for a configuration that nginx refuses")
 	}
+	const words = "\"proxy_read_timeout\" directive invalid value"
 	report := s.manager.waitForReport(t, s.id, "nginx", checkin.ApplyFailure)
-	if report.Outcome != checkin.OutcomeRejected || !strings.Contains(report.Message, "key too small") {
+	if report.Outcome != checkin.OutcomeRejected || !strings.Contains(report.Message, words) {
 		t.Errorf("reported as %s with %q, want rejected with nginx's own words", report.Outcome, report.Message)
 	}
-	if page := s.manager.page(t); !strings.Contains(page, "key too small") {
+	if page := s.manager.page(t); !strings.Contains(html.UnescapeString(page), words) {
 		t.Error("/agents does not show nginx's own words")
 	}
 
-	s.putCertificate(t, "weak.test", s.authority.issue(t, "weak.test", 1002, valid, until))
+	s.Run(t, "rm", override)
 	s.wantPass(t, 0)
-	if err := s.serves(s.host("shop")+".weak.test", s.backend(8081)); err != nil {
-		t.Errorf("the mended service: %v", err)
+	if err := s.serves(name, s.backend(8081)); err != nil {
+		t.Errorf("the service with the mended template: %v", err)
 	}
 	s.manager.waitForReport(t, s.id, "nginx", checkin.ApplySuccess)
 	s.manager.remove(t, fmt.Sprintf("/services/%d", service))
@@ -111,6 +117,20 @@ func lateCertificate(t *testing.T, s *site) {
 	wait.For(t, 5*time.Second, "the report of the certificate", func() error {
 		return s.reportsCertificate("late.test", checkin.CertificateOK, false)
 	})
+	s.manager.remove(t, fmt.Sprintf("/services/%d", service))
+	s.wantPass(t, 0)
+}
+
+// weakCertificate installs a pair that fits together and that nginx refuses
+// all the same, which must not cost the other domains anything.
+func weakCertificate(t *testing.T, s *site) {
+	s.putCertificate(t, "weak.test", s.authority.issueWeak(t, "weak.test"))
+	service := s.http(t, "weak", s.domainID(t, "weak.test"), 8081)
+	s.wantPass(t, 0)
+	s.wantServed(t)
+	if err := s.reportsCertificate("weak.test", checkin.CertificateUnreadable, true); err != nil {
+		t.Error(err)
+	}
 	s.manager.remove(t, fmt.Sprintf("/services/%d", service))
 	s.wantPass(t, 0)
 }

@@ -31,6 +31,7 @@ type site struct {
 	manager   *manager
 	authority *authority
 	wires     network.Switch
+	whole     testing.TB // the test that the site lives as long as
 
 	id, node, web int64
 	domain        int64 // of example.test
@@ -58,6 +59,7 @@ func TestSites(t *testing.T) {
 			{"a configuration that nginx refuses", nginxRefuses},
 			{"a port that somebody else holds", heldPort},
 			{"a certificate that appears later", lateCertificate},
+			{"a certificate that nginx refuses", weakCertificate},
 			{"a certificate renewed in place", renewedCertificate},
 			{"a certificate outside its time", certificateOutsideItsTime},
 			{"an edited nginx.conf", editedFile},
@@ -78,10 +80,12 @@ func (s *site) runSteps(t *testing.T, steps []step) {
 	for i, step := range steps {
 		passed := t.Run(step.name, func(t *testing.T) {
 			before := time.Now()
+			defer func() {
+				if t.Failed() {
+					t.Logf("journal:\n%s", s.journalSince(before))
+				}
+			}()
 			step.run(t, s)
-			if t.Failed() {
-				t.Logf("journal:\n%s", s.journalSince(before))
-			}
 		})
 		if !passed && i < 2 {
 			t.Fatal("the site did not get this far")
@@ -100,7 +104,7 @@ func bootSite(t *testing.T, m *manager, suite machine.Suite, subnet string) *sit
 	wires := network.NewSwitch(t, string(suite[:4]), subnet)
 	wires.Plug(t, name, wires.Host(2), "")
 	s := &site{
-		manager: m, authority: newAuthority(t), wires: wires, webAddress: wires.Host(20),
+		manager: m, authority: newAuthority(t), wires: wires, whole: t, webAddress: wires.Host(20),
 		Machine: machine.Boot(t, name, machine.Options{Suite: suite, Namespace: name}),
 	}
 	s.id = m.create(t, "/sites", object{
@@ -156,8 +160,11 @@ func firstConfiguration(t *testing.T, s *site) {
 	s.transport(t, "udp", 5060, 2202)
 	s.service(t, object{"type": "dns", "recordType": "SRV", "dnsName": "_sip._tcp", "internalPort": 5060})
 
+	// A container that starts before its reservation is there gets another
+	// address, as anywhere.
+	wait.For(t, passInterval, "the name of the container", func() error { return s.dig("web.lab.internal", "A", s.webAddress.String()) })
 	s.plugContainer(t, mac)
-	s.serveContainer(t)
+	s.serveContainer()
 
 	t.Run("HTTPS with curl", func(t *testing.T) {
 		wait.For(t, passInterval, "the first page", func() error { return s.serves(app, s.backend(8080)) })
@@ -210,7 +217,7 @@ func firstConfiguration(t *testing.T, s *site) {
 // plugContainer makes the container's network and lets it ask for its address.
 func (s *site) plugContainer(t testing.TB, mac string) {
 	t.Helper()
-	s.wires.Plug(t, s.container(), netip.Addr{}, mac)
+	s.wires.Plug(s.whole, s.container(), netip.Addr{}, mac)
 	var lease string
 	wait.For(t, passInterval, "a lease", func() (err error) {
 		lease, err = takeLease(t, s.container())
@@ -224,13 +231,12 @@ func (s *site) plugContainer(t testing.TB, mac string) {
 }
 
 // serveContainer opens what runs in the container.
-func (s *site) serveContainer(t testing.TB) {
-	t.Helper()
+func (s *site) serveContainer() {
 	for _, port := range []int{8080, 8081} {
-		serveHTTP(t, s.container(), net.JoinHostPort(s.webAddress.String(), strconv.Itoa(port)))
+		serveHTTP(s.whole, s.container(), net.JoinHostPort(s.webAddress.String(), strconv.Itoa(port)))
 	}
-	serveTCP(t, s.container(), s.webAddress.String()+":22")
-	serveUDP(t, s.container(), s.webAddress.String()+":5060")
+	serveTCP(s.whole, s.container(), s.webAddress.String()+":22")
+	serveUDP(s.whole, s.container(), s.webAddress.String()+":5060")
 }
 
 // container is the network namespace of the site's container.

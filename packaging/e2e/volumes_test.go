@@ -53,14 +53,19 @@ func volumes(t *testing.T, s *site) {
 	})
 	t.Run("user namespace", func(t *testing.T) {
 		// Only root is mapped: a directory made for 100000 cannot be given
-		// to it, and belongs to whom the namespace's root is outside.
+		// to it, and belongs to whom the namespace's root is outside. Of
+		// the directories made before, the owner does not even show.
 		mapped := s.createVolume(t, "mapped", "rw")
 		code, out := s.ExitCode(t, "unshare", "--user", "--map-root-user", "opensource-agent")
-		if code != 0 {
-			t.Errorf("the pass in a user namespace ended with %d:\n%s", code, out)
+		if code != 4 {
+			t.Errorf("the pass in a user namespace ended with %d, want 4:\n%s", code, out)
 		}
 		s.wantVolume(t, mapped, "ready", "")
 		s.wantOwnerAndMode(t, mapped, "0:0 755")
+		s.wantVolume(t, data, "failed", "user namespace")
+		s.wantOwnerAndMode(t, data, "100000:100000 755")
+		s.wantPass(t, 0)
+		s.wantVolume(t, data, "ready", "")
 	})
 	t.Run("one bad volume does not stop the next", func(t *testing.T) {
 		bad := s.createVolume(t, "bad", "rw")
@@ -68,7 +73,7 @@ func volumes(t *testing.T, s *site) {
 		good := s.createVolume(t, "good", "rw")
 		etc := s.Run(t, "stat", "-c", "%u:%g %a", "/etc")
 		s.wantPass(t, 4)
-		s.wantVolume(t, bad, "failed", "symlink")
+		s.wantVolume(t, bad, "failed", "symbolic link")
 		s.wantVolume(t, good, "ready", "")
 		if now := s.Run(t, "stat", "-c", "%u:%g %a", "/etc"); now != etc {
 			t.Errorf("/etc is %s, was %s", now, etc)

@@ -112,6 +112,8 @@ func (m *Machine) start(options Options) error {
 	args := []string{
 		"--directory=" + m.folder, "--boot", "--machine=" + m.Name,
 		"--network-namespace-path=/run/netns/" + options.Namespace,
+		// Its network is its own; dnsmasq needs to be told so for DHCP.
+		"--capability=CAP_NET_ADMIN",
 		"--register=no", "--keep-unit", "--console=pipe", "--link-journal=no", "--resolv-conf=off", "--timezone=off",
 	}
 	for _, variable := range options.Environment {
