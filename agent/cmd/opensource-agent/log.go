@@ -55,8 +55,13 @@ func journalName(key string) string {
 	}, key)
 }
 
+// journalField keeps attributes off the fields that carry the line itself: one
+// called "message" would take its place.
 func journalField(_ []string, attr slog.Attr) slog.Attr {
 	attr.Key = journalName(attr.Key)
+	if attr.Key == "MESSAGE" || attr.Key == "PRIORITY" {
+		attr.Key = "AGENT_" + attr.Key
+	}
 	return attr
 }
 
