@@ -232,28 +232,46 @@ func TestDNSMasqReservations(t *testing.T) {
 		lease     string // the line in dhcp-hosts, if any
 	}{
 		{
-			"address twice", checkin.Container{Hostname: "x", IPv4Address: "192.0.2.101", MACAddress: "02:00:00:00:00:09"},
-			checkin.KindReservation, []string{"192.0.2.101", "container web", "container x"}, "192.0.2.101 x.lab.internal x", "",
+			"address twice",
+			checkin.Container{Hostname: "x", IPv4Address: "192.0.2.101", MACAddress: "02:00:00:00:00:09"},
+			checkin.KindReservation,
+			[]string{"192.0.2.101", "container web", "container x"},
+			"192.0.2.101 x.lab.internal x", "",
 		},
 		{
-			"card twice", checkin.Container{Hostname: "x", IPv4Address: "192.0.2.120", MACAddress: "02-00-00-00-00-01"},
-			checkin.KindReservation, []string{"02:00:00:00:00:01", "container web", "container x"}, "192.0.2.120 x.lab.internal x", "",
+			"card twice",
+			checkin.Container{Hostname: "x", IPv4Address: "192.0.2.120", MACAddress: "02-00-00-00-00-01"},
+			checkin.KindReservation,
+			[]string{"02:00:00:00:00:01", "container web", "container x"},
+			"192.0.2.120 x.lab.internal x", "",
 		},
 		{
-			"outside the subnet", checkin.Container{Hostname: "x", IPv4Address: "198.51.100.9", MACAddress: "02:00:00:00:00:09"},
-			checkin.KindReservation, []string{"ipv4Address", "192.0.2.0/24"}, "198.51.100.9 x.lab.internal x", "",
+			"outside the subnet",
+			checkin.Container{Hostname: "x", IPv4Address: "198.51.100.9", MACAddress: "02:00:00:00:00:09"},
+			checkin.KindReservation,
+			[]string{"ipv4Address", "192.0.2.0/24"},
+			"198.51.100.9 x.lab.internal x", "",
 		},
 		{
-			"multicast card", checkin.Container{Hostname: "x", IPv4Address: "192.0.2.120", MACAddress: "01:00:00:00:00:09"},
-			checkin.KindReservation, []string{"macAddress"}, "192.0.2.120 x.lab.internal x", "",
+			"multicast card",
+			checkin.Container{Hostname: "x", IPv4Address: "192.0.2.120", MACAddress: "01:00:00:00:00:09"},
+			checkin.KindReservation,
+			[]string{"macAddress"},
+			"192.0.2.120 x.lab.internal x", "",
 		},
 		{
-			"name", checkin.Container{Hostname: "x,y", IPv4Address: "192.0.2.120", MACAddress: "02:00:00:00:00:09"},
-			checkin.KindHost, []string{"hostname"}, "", "02:00:00:00:00:09,192.0.2.120",
+			"name",
+			checkin.Container{Hostname: "x,y", IPv4Address: "192.0.2.120", MACAddress: "02:00:00:00:00:09"},
+			checkin.KindHost,
+			[]string{"hostname"},
+			"", "02:00:00:00:00:09,192.0.2.120",
 		},
 		{
-			"name of a node", checkin.Container{Hostname: "pve1", IPv4Address: "192.0.2.120", MACAddress: "02:00:00:00:00:09"},
-			checkin.KindHost, []string{"node pve1"}, "", "02:00:00:00:00:09,192.0.2.120",
+			"name of a node",
+			checkin.Container{Hostname: "pve1", IPv4Address: "192.0.2.120", MACAddress: "02:00:00:00:00:09"},
+			checkin.KindHost,
+			[]string{"node pve1"},
+			"", "02:00:00:00:00:09,192.0.2.120",
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {

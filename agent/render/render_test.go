@@ -168,8 +168,10 @@ func TestManagerCertificate(t *testing.T) {
 		name string
 		real bool
 	}{
-		{"manager.example.com", true}, {"example.com", true},
-		{"a.b.example.com", false}, {"manager.example.org", false},
+		{"manager.example.com", true},
+		{"example.com", true},
+		{"a.b.example.com", false},
+		{"manager.example.org", false},
 	} {
 		facts := bookworm()
 		facts.ManagerUpstream, facts.ManagerHostname = "127.0.0.1:3000", test.name

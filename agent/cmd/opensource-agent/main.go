@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -12,8 +13,6 @@ import (
 	"os/signal"
 	"syscall"
 	"time"
-
-	"crypto/tls"
 
 	"github.com/alecthomas/kong"
 
@@ -124,6 +123,5 @@ func transport(c config.Config) http.RoundTripper {
 		TLSClientConfig:        &tls.Config{RootCAs: c.ManagerRoots, MinVersion: tls.VersionTLS12},
 		TLSHandshakeTimeout:    5 * time.Second,
 		MaxResponseHeaderBytes: 64 << 10,
-		DisableCompression:     false,
 	}
 }
