@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -264,6 +265,51 @@ func TestCheckInOtherGenerations(t *testing.T) {
 	if diff := cmp.Diff(map[string]bool{"old": true, "new": true, "agent.example.test": true, "full": true}, hosts); diff != "" {
 		t.Error(diff)
 	}
+}
+
+// TestCheckInExamples posts the example bodies of the contract.
+func TestCheckInExamples(t *testing.T) {
+	c := newCheckIns(t)
+	files, err := filepath.Glob("../../../agent/checkin/testdata/request*.json")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no examples", err)
+	}
+	for _, file := range files {
+		body, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var sent checkin.Request
+		if err := json.Unmarshal(body, &sent); err != nil {
+			t.Fatal(err)
+		}
+		w := c.post(string(body))
+		if w.Code != http.StatusOK {
+			t.Errorf("%s: %d %s", file, w.Code, w.Body)
+			continue
+		}
+		agent, err := c.store.FindAgent(t.Context(), sent.SiteID, sent.Hostname)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sent.Volumes = nil // kept with the volumes
+		if diff := cmp.Diff(sent, agent.Report); diff != "" {
+			t.Errorf("%s is not kept as it was sent:\n%s", file, diff)
+		}
+	}
+}
+
+func FuzzCheckIn(f *testing.F) {
+	c := newCheckIns(f)
+	for _, seed := range []string{plain, "", "null", "{}", `{"siteId":1,"hostname":"a","volumes":{"1":null}}`, `{"siteId":1e0}`, `{"currentTime":1e400}`} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, body string) {
+		w := c.post(body)
+		if w.Code != http.StatusOK && w.Code/100 != 4 || w.Body.Len() == 0 || !json.Valid(w.Body.Bytes()) {
+			t.Errorf("%d %s", w.Code, w.Body)
+		}
+	})
 }
 
 func TestCheckInClock(t *testing.T) {

@@ -31,8 +31,8 @@ func (v Versions) Site(id int64) uint64 { return v.sites[id] }
 
 // Versions returns the counters. It sees everything committed before the
 // call, costs a few microseconds, and is meant to be asked on every request:
-// concurrent calls share one look at the database. It waits for no other
-// process longer than SQLite takes to read one page.
+// concurrent calls share one look at the database. It never waits for a writer,
+// and no longer than a second for a database that is locked as a whole.
 func (s *Store) Versions(ctx context.Context) (Versions, error) {
 	if err := ctx.Err(); err != nil {
 		return Versions{}, err

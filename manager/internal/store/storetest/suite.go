@@ -289,43 +289,32 @@ func testParallelCreates(t *testing.T, s *store.Store) {
 	ctx := t.Context()
 	for round := range 50 {
 		host := fmt.Sprintf("h%d", round)
-		oneWinner(t, "externalHostname", func() error {
+		oneWinner(t, "externalHostname", func(int) error {
 			_, err := s.CreateService(ctx, w.Container.ID, inventory.Service{Type: "http", InternalPort: 1, ExternalHostname: host, ExternalDomainID: &w.Domain.ID})
 			return err
 		})
-		oneWinner(t, "ipv4Address", func() error {
+		oneWinner(t, "ipv4Address", func(competitor int) error {
 			_, err := s.CreateContainer(ctx, w.Site.ID, inventory.Container{
-				NodeID: w.Node.ID, Hostname: unusedName(), IPv4Address: fmt.Sprintf("198.51.100.%d", round+1),
+				NodeID: w.Node.ID, Hostname: fmt.Sprintf("c%d-%d", round, competitor), IPv4Address: fmt.Sprintf("198.51.100.%d", round+1),
 			})
 			return err
 		})
 	}
 }
 
-func oneWinner(t *testing.T, field string, create func() error) {
+// oneWinner lets two competitors, 0 and 1, create what only one may have.
+func oneWinner(t *testing.T, field string, create func(competitor int) error) {
 	t.Helper()
 	errs := make([]error, 2)
 	var group sync.WaitGroup
 	for i := range errs {
-		group.Go(func() { errs[i] = create() })
+		group.Go(func() { errs[i] = create(i) })
 	}
 	group.Wait()
 	if (errs[0] == nil) == (errs[1] == nil) {
 		t.Fatalf("not exactly one won: %v, %v", errs[0], errs[1])
 	}
 	wantConflict(t, errors.Join(errs...), field)
-}
-
-var (
-	namesMu sync.Mutex
-	names   int
-)
-
-func unusedName() string {
-	namesMu.Lock()
-	defer namesMu.Unlock()
-	names++
-	return fmt.Sprintf("unused%d", names)
 }
 
 func testPorts(t *testing.T, s *store.Store) {
@@ -789,7 +778,10 @@ func testInventory(t *testing.T, s *store.Store) {
 		Services: []store.Service{w1.HTTP, w1.Transport, w1.DNS}, Volumes: []store.Volume{w1.Volume},
 		Domains: []store.ExternalDomain{w1.Domain, domain2},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
+	noTimes := cmp.FilterPath(func(p cmp.Path) bool {
+		return p.Last().String() == ".CreatedAt" || p.Last().String() == ".UpdatedAt"
+	}, cmp.Ignore())
+	if diff := cmp.Diff(want, got, noTimes); diff != "" {
 		t.Error(diff)
 	}
 	must(s.UpdateExternalDomain(ctx, third.ID, func(d *inventory.ExternalDomain) error { d.DefaultSiteID = &w2.Site.ID; return nil }))(t)
