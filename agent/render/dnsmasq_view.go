@@ -174,8 +174,8 @@ func (v *dnsmasqView) addReservations(nodes []checkin.Node, containers map[strin
 func (v *dnsmasqView) parseReservation(c checkin.Container, containers map[string]netip.Addr) (reservation, error) {
 	mac, errMAC := checkin.ParseMAC(string(c.MACAddress))
 	address, errAddress := checkin.ParseHostIPv4(c.IPv4Address)
-	if errAddress == nil && !v.subnet.Contains(address) {
-		errAddress = fmt.Errorf("%s is outside %s, the subnet of dhcpRange: DHCP cannot hand it out", address, v.subnet)
+	if errAddress == nil && !checkin.HostOf(v.subnet, address) {
+		errAddress = fmt.Errorf("%s is not a host address of %s, the subnet of dhcpRange: DHCP cannot hand it out", address, v.subnet)
 	}
 	if err := errors.Join(field("macAddress", errMAC), field("ipv4Address", errAddress)); err != nil {
 		return reservation{}, err

@@ -253,6 +253,13 @@ func TestDNSMasqReservations(t *testing.T) {
 			"198.51.100.9 x.lab.internal x", "",
 		},
 		{
+			"broadcast address",
+			checkin.Container{Hostname: "x", IPv4Address: "192.0.2.255", MACAddress: "02:00:00:00:00:09"},
+			checkin.KindReservation,
+			[]string{"ipv4Address", "192.0.2.0/24"},
+			"192.0.2.255 x.lab.internal x", "",
+		},
+		{
 			"multicast card",
 			checkin.Container{Hostname: "x", IPv4Address: "192.0.2.120", MACAddress: "01:00:00:00:00:09"},
 			checkin.KindReservation,
