@@ -119,21 +119,59 @@ func parseAccepted(content []byte) (Accepted, error) {
 	if len(bytes.TrimSpace(content)) == 0 {
 		return Accepted{}, errEmpty
 	}
+	if file, ok := cutEnvelope(content); ok {
+		// Whatever is wrong with it shows below, in better words.
+		if accepted, err := file.parse(); err == nil {
+			return accepted, nil
+		}
+	}
 	var file envelope
 	if err := json.Unmarshal(content, &file); err != nil {
 		return Accepted{}, err
 	}
-	if err := checkTag(file.ETag); err != nil {
+	return file.parse()
+}
+
+func (e envelope) parse() (Accepted, error) {
+	if err := checkTag(e.ETag); err != nil {
 		return Accepted{}, err
 	}
-	if file.Data == nil {
+	if e.Data == nil {
 		return Accepted{}, errors.New("there is no data")
 	}
-	snapshot, err := checkin.ParseSnapshot(file.Data)
+	snapshot, err := checkin.ParseSnapshot(e.Data)
 	if err != nil {
 		return Accepted{}, err
 	}
-	return Accepted{ETag: file.ETag, Data: file.Data, Snapshot: snapshot}, nil
+	return Accepted{ETag: e.ETag, Data: e.Data, Snapshot: snapshot}, nil
+}
+
+// The parts of snapshot.json around tag and data, as encodeAccepted writes it.
+const (
+	beforeTag  = `{"etag":`
+	beforeData = `,"data":`
+	afterData  = "}\n"
+)
+
+// cutEnvelope takes apart a file that has the form encodeAccepted gives it: the
+// data in it can be long, and this way it is read only once, by whoever parses
+// it. A file of another form, such as one with further fields, is no fault.
+func cutEnvelope(content []byte) (envelope, bool) {
+	rest, ok := bytes.CutPrefix(content, []byte(beforeTag))
+	if !ok {
+		return envelope{}, false
+	}
+	tag, rest, ok := bytes.Cut(rest, []byte(beforeData)) // inside a string the quotes would be escaped
+	if !ok {
+		return envelope{}, false
+	}
+	data, ok := bytes.CutSuffix(rest, []byte(afterData))
+	var file envelope
+	if !ok || json.Unmarshal(tag, &file.ETag) != nil {
+		return envelope{}, false
+	}
+	file.Data = data
+	return file, true
 }
 
 // checkTag allows the empty tag: that of a manager whose tag could not be sent
@@ -160,10 +198,10 @@ func encodeAccepted(a Accepted) ([]byte, error) {
 	}
 	var content bytes.Buffer
 	content.Grow(len(a.Data) + len(etag) + 32)
-	content.WriteString(`{"etag":`)
+	content.WriteString(beforeTag)
 	content.Write(etag)
-	content.WriteString(`,"data":`)
+	content.WriteString(beforeData)
 	content.Write(a.Data)
-	content.WriteString("}\n")
+	content.WriteString(afterData)
 	return content.Bytes(), nil
 }

@@ -190,6 +190,8 @@ func TestSnapshotIsTakenOnlyWhole(t *testing.T) {
 		"good":                {`{"etag":"\"a\"","data":` + emptySite + `}`, ""},
 		"no tag":              {`{"etag":"","data":` + emptySite + `}`, ""},
 		"bootstrap":           {`{"etag":"\"a\"","data":{"site":null,"nginx":{"httpServices":[],"streamServices":[],"externalDomains":[]}}}`, ""},
+		"more fields":         {`{"etag":"\"a\"","data":` + emptySite + `,"later":{}}` + "\n", ""},
+		"two values":          {`{"etag":"\"a\"","data":` + emptySite + `}{}` + "\n", "after top-level value"},
 		"tag with line feed":  {`{"etag":"\"a\nb\"","data":` + emptySite + `}`, "not an entity tag"},
 		"tag without quotes":  {`{"etag":"a","data":` + emptySite + `}`, "not an entity tag"},
 		"tag is a number":     {`{"etag":7,"data":` + emptySite + `}`, "etag"},
