@@ -77,6 +77,7 @@ type pass struct {
 	engine    apply.Engine
 
 	facts      host.Facts
+	probed     bool              // facts are those for the accepted snapshot
 	warned     map[string]bool   // what was logged about the host already
 	unitStates map[string]string // ActiveState by service name
 	rounds     int
@@ -197,6 +198,7 @@ func (p *pass) accept(answer checkin.Answer) (fresh bool, err error) {
 		return false, fmt.Errorf("manager answered with site %d instead of %d: not obeyed", site.ID, p.SiteID)
 	}
 	p.accepted = state.Accepted{ETag: answer.ETag, Data: answer.Data, Snapshot: answer.Snapshot}
+	p.probed = false
 	p.state.RealSite = p.state.RealSite || site != nil
 	p.state.Volumes.Told = false // every snapshot is answered with all results
 	fresh = digest(answer.Data) != p.ensured

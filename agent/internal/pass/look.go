@@ -1,0 +1,59 @@
+package pass
+
+import (
+	"context"
+
+	"opensource.internal/agent/checkin"
+	"opensource.internal/agent/internal/host"
+	"opensource.internal/agent/render"
+)
+
+// look finds out how host and services stand.
+func (p *pass) look(ctx context.Context) {
+	p.probe(ctx)
+	p.askUnits(ctx)
+}
+
+// probe finds out what the host can do, for the accepted snapshot.
+func (p *pass) probe(ctx context.Context) {
+	p.facts = host.Probe(ctx, host.Inputs{
+		Root:     p.Root,
+		StateDir: p.StateDirectory,
+		Domains:  render.CertificateDomains(p.accepted.Snapshot, p.ManagerHostname),
+		CertDir:  p.paths.CertDir,
+		KeyDir:   p.paths.KeyDir,
+		Cache:    p.state.Host,
+	})
+	p.state.Host = p.facts.Cache
+	for _, warning := range p.facts.Warnings {
+		p.warnOnce(warning.Error())
+	}
+}
+
+// warnOnce logs what is known to be wrong with the host, once a pass.
+func (p *pass) warnOnce(text string) {
+	if p.warned == nil {
+		p.warned = map[string]bool{}
+	}
+	if !p.warned[text] {
+		p.warned[text] = true
+		p.Log.Warn(text)
+	}
+}
+
+// askUnits asks systemd for the state of every unit.
+func (p *pass) askUnits(ctx context.Context) {
+	p.unitStates = map[string]string{}
+	for _, service := range p.services {
+		p.unitStates[service.Name] = checkin.StateUnknown
+		if p.Root != "" {
+			continue
+		}
+		active, err := p.units.ActiveState(ctx, service.Unit)
+		if err != nil {
+			p.Log.Warn("state unknown", "service", service.Name, "error", err)
+			continue
+		}
+		p.unitStates[service.Name] = active
+	}
+}

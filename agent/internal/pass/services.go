@@ -1,0 +1,155 @@
+package pass
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"opensource.internal/agent/checkin"
+	"opensource.internal/agent/internal/services"
+	"opensource.internal/agent/internal/state"
+	"opensource.internal/agent/render"
+)
+
+// ensureServices applies every managed service, unless nothing at all has
+// changed since everything was in force.
+func (p *pass) ensureServices(ctx context.Context) {
+	fingerprint := p.fingerprint()
+	if fingerprint == p.state.Fingerprint && p.undisturbed() {
+		p.noteReceived()
+		return
+	}
+	for domain, note := range p.facts.CertificateNotes {
+		p.Log.Warn("certificate", "domain", domain, "error", note)
+	}
+	facts := p.renderFacts()
+	results := make([]state.Service, len(p.services))
+	var running sync.WaitGroup
+	for i, service := range p.services {
+		previous := p.state.Services[service.Name]
+		running.Go(func() { results[i] = p.ensureService(ctx, service, facts, previous) })
+	}
+	running.Wait()
+
+	p.state.Fingerprint = fingerprint
+	for i, service := range p.services {
+		p.state.Services[service.Name] = results[i]
+		if !inForce(results[i].Outcome) {
+			p.state.Fingerprint = ""
+		}
+	}
+	p.askUnits(ctx)
+}
+
+// ensureService renders and applies one service, and says how it stands then.
+func (p *pass) ensureService(ctx context.Context, service services.Service, facts render.Facts, previous state.Service) state.Service {
+	now := previous
+	now.ReceivedETag = p.accepted.ETag
+	result, err := service.Render(p.accepted.Snapshot, facts, p.templates)
+	if err != nil {
+		p.Log.Error("configuration not applied", "service", service.Name, "message", err)
+		now.LastApply, now.Outcome, now.Message = checkin.ApplyFailure, checkin.OutcomeRejected, err.Error()
+		return now
+	}
+	before := contents(result.Files)
+	report := p.engine.Apply(ctx, service.Service, result, previous.Digests)
+
+	now.Outcome, now.Message = report.Outcome, report.Message
+	now.Quarantined = result.LeftOut
+	now.LastApply = lastApply(report.Outcome, result.LeftOut)
+	now.Drift = append(now.Drift, drift(report.Drifted, before, result.Files)...)
+	if report.Digests != nil {
+		now.Digests, now.RunningETag = report.Digests, p.accepted.ETag
+	}
+	if report.Outcome == checkin.OutcomeSkipped {
+		now.Digests = nil // not managed any more: what is there stays as it is
+	}
+	if report.Outcome == checkin.OutcomeApplied {
+		at := time.Now().UTC().Truncate(time.Second)
+		now.AppliedAt = &at
+	}
+	for _, left := range result.LeftOut {
+		p.Log.Warn("record left out", "service", service.Name, "kind", left.Kind, "id", left.ID, "name", left.Name, "reason", left.Reason)
+	}
+	if len(result.LeftOut) > 0 && now.Message == "" {
+		now.Message = leftOutMessage(result.LeftOut)
+	}
+	return now
+}
+
+func inForce(outcome checkin.Outcome) bool {
+	return outcome == checkin.OutcomeUnchanged || outcome == checkin.OutcomeApplied || outcome == checkin.OutcomeSkipped
+}
+
+func lastApply(outcome checkin.Outcome, leftOut []checkin.QuarantinedItem) checkin.LastApply {
+	switch {
+	case outcome == checkin.OutcomeSkipped:
+		return checkin.ApplyUnknown
+	case !inForce(outcome) || len(leftOut) > 0:
+		return checkin.ApplyFailure
+	}
+	return checkin.ApplySuccess
+}
+
+func leftOutMessage(leftOut []checkin.QuarantinedItem) string {
+	var message strings.Builder
+	for _, item := range leftOut {
+		fmt.Fprintf(&message, "left out: %s %s: %s\n", item.Kind, item.Name, item.Reason)
+	}
+	return message.String()
+}
+
+// fingerprint identifies everything that decides what should be in force,
+// except the live files themselves.
+func (p *pass) fingerprint() string {
+	facts, _ := json.Marshal(p.renderFacts()) // strings, numbers and addresses only
+	hash := sha256.New()
+	for _, part := range []string{p.Version, p.ensured, p.templates.Digest(), p.facts.Signature(), string(facts)} {
+		fmt.Fprintf(hash, "%d %s\n", len(part), part)
+	}
+	return hex.EncodeToString(hash.Sum(nil))
+}
+
+// undisturbed reports whether every managed file is what was last put into
+// force, and every service that has one runs.
+func (p *pass) undisturbed() bool {
+	for _, service := range p.services {
+		digests := p.state.Services[service.Name].Digests
+		for path, want := range digests {
+			content, err := os.ReadFile(path)
+			if err != nil || digest(content) != want {
+				return false
+			}
+		}
+		if p.Root == "" && len(digests) > 0 && p.unitStates[service.Name] != "active" {
+			return false
+		}
+	}
+	return true
+}
+
+// noteReceived takes over the tag of a snapshot with the content of the last.
+func (p *pass) noteReceived() {
+	for name, service := range p.state.Services {
+		service.ReceivedETag = p.accepted.ETag
+		if service.Digests != nil {
+			service.RunningETag = p.accepted.ETag
+		}
+		p.state.Services[name] = service
+	}
+}
+
+func (p *pass) renderFacts() render.Facts {
+	facts := p.facts.Render()
+	facts.ManagerUpstream = p.ManagerUpstream
+	facts.ManagerHostname = p.ManagerHostname
+	facts.DocsRoot = docsRoot(p.Root)
+	facts.Paths = p.paths
+	return facts
+}
