@@ -198,8 +198,27 @@ func checkService(report *checkin.ServiceReport) string {
 	if len(report.State) > maxShortText || len(report.Outcome) > maxShortText {
 		return "state and outcome are one word"
 	}
-	report.Message = checkin.CleanMessage(report.Message, checkin.MaxMessage)
+	cleanService(report)
 	return ""
+}
+
+// cleanService makes an agent's words fit to be shown, on a terminal too.
+func cleanService(report *checkin.ServiceReport) {
+	clean := func(text *string, limit int) { *text = checkin.CleanMessage(*text, limit) }
+	clean(&report.State, maxShortText)
+	clean(&report.Message, checkin.MaxMessage)
+	for i := range report.Quarantined {
+		clean(&report.Quarantined[i].Name, maxShortText)
+		clean(&report.Quarantined[i].Reason, checkin.MaxMessage)
+	}
+	for i := range report.Drift {
+		clean(&report.Drift[i].Path, checkin.MaxDiff)
+		clean(&report.Drift[i].Diff, checkin.MaxDiff)
+	}
+	if report.Hold != nil {
+		clean(&report.Hold.Reason, checkin.MaxMessage)
+		clean(&report.Hold.By, maxShortText)
+	}
 }
 
 // isServiceName allows the names of systemd units, in short form.
