@@ -12,7 +12,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"regexp"
 	"time"
 
 	"opensource.internal/agent/checkin"
@@ -140,7 +139,7 @@ func digest(certificate, key []byte) string {
 	return hex.EncodeToString(both[:])
 }
 
-var beginLine = regexp.MustCompile(`(?m)^-----BEGIN `)
+var beginLine = pattern(`(?m)^-----BEGIN `)
 
 // pemBlocks splits a file as strictly as OpenSSL does: a damaged block is an
 // error there, while pem.Decode passes over it.
@@ -152,12 +151,12 @@ func pemBlocks(content []byte) ([]*pem.Block, error) {
 			break
 		}
 		blocks = append(blocks, block)
-		if begun := len(beginLine.FindAll(content[:len(content)-len(rest)], 2)); begun != 1 {
+		if begun := len(beginLine().FindAll(content[:len(content)-len(rest)], 2)); begun != 1 {
 			return nil, errors.New("a PEM block is damaged")
 		}
 		content = rest
 	}
-	if beginLine.Match(content) {
+	if beginLine().Match(content) {
 		return nil, errors.New("a PEM block is damaged")
 	}
 	return blocks, nil

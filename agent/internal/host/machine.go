@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"os"
-	"regexp"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -55,8 +54,6 @@ func osName(root string) string {
 // is only told after hashing with a key of the program's own.
 const machineIDSalt = "opensource-agent machine id, first form"
 
-var rawMachineID = regexp.MustCompile(`^[0-9a-f]{32}$`)
-
 // machineID returns a hash of /etc/machine-id that is the same at every boot,
 // or an empty string on a machine without one.
 func machineID(root string) string {
@@ -65,7 +62,7 @@ func machineID(root string) string {
 		return ""
 	}
 	raw := strings.TrimSpace(string(content))
-	if !rawMachineID.MatchString(raw) {
+	if len(raw) != 32 || strings.Trim(raw, "0123456789abcdef") != "" {
 		return "" // such as "uninitialized"
 	}
 	hash := hmac.New(sha256.New, []byte(raw))

@@ -2,7 +2,6 @@ package host
 
 import (
 	"path/filepath"
-	"regexp"
 	"strings"
 )
 
@@ -18,7 +17,7 @@ const maxModuleFile = 64 << 10
 
 // loadModule is nginx's load_module directive; a comment does not begin a line
 // like that.
-var loadModule = regexp.MustCompile(`(?m)^\s*load_module\s+["']?([^"';\s]+)["']?\s*;`)
+var loadModule = pattern(`(?m)^\s*load_module\s+["']?([^"';\s]+)["']?\s*;`)
 
 // readModules reads what nginx would include. A file that is a dead link or
 // cannot be read loads nothing; nginx -t has its own words for it.
@@ -36,7 +35,7 @@ func readModules(dir string) []moduleFile {
 		content, id, err := readFile(path, maxModuleFile)
 		if err == nil {
 			file.File = id
-			for _, match := range loadModule.FindAllSubmatch(content, -1) {
+			for _, match := range loadModule().FindAllSubmatch(content, -1) {
 				file.loaded = append(file.loaded, string(match[1]))
 			}
 		}

@@ -44,7 +44,7 @@ func (f *Facts) probeTools(ctx context.Context, in Inputs) {
 	var wait sync.WaitGroup
 	var nginx, dnsmasq Tool
 	wait.Go(func() { nginx = askTool(ctx, in.NGINX, "-V", in.Cache.Tools[in.NGINX], parseNGINX) })
-	wait.Go(func() { dnsmasq = askTool(ctx, in.DNSMasq, "--version", in.Cache.Tools[in.DNSMasq], parseDNSMasq) })
+	dnsmasq = askTool(ctx, in.DNSMasq, "--version", in.Cache.Tools[in.DNSMasq], parseDNSMasq)
 	wait.Wait()
 	f.warn("ask nginx for its version", nginx.Failure)
 	f.warn("ask dnsmasq for its version", dnsmasq.Failure)
@@ -86,27 +86,33 @@ func askTool(ctx context.Context, path, argument string, known Tool, parse func(
 	return tool
 }
 
+// pattern compiles an expression when it is first used: most passes ask no tool
+// and read no certificate, and every pass is a process of its own.
+func pattern(expression string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expression) })
+}
+
 var (
-	nginxVersion   = regexp.MustCompile(`(?m)^nginx version: [^/\s]+/([0-9]{1,4}\.[0-9]{1,4}\.[0-9]{1,4})\b`)
-	nginxArguments = regexp.MustCompile(`(?m)^configure arguments:(.*)$`)
-	dnsmasqVersion = regexp.MustCompile(`(?m)^Dnsmasq version ([0-9][0-9A-Za-z.+~-]{0,31})\s`)
-	singleQuoted   = regexp.MustCompile(`'[^']*'`)
+	nginxVersion   = pattern(`(?m)^nginx version: [^/\s]+/([0-9]{1,4}\.[0-9]{1,4}\.[0-9]{1,4})\b`)
+	nginxArguments = pattern(`(?m)^configure arguments:(.*)$`)
+	dnsmasqVersion = pattern(`(?m)^Dnsmasq version ([0-9][0-9A-Za-z.+~-]{0,31})\s`)
+	singleQuoted   = pattern(`'[^']*'`)
 )
 
 // parseNGINX reads the output of nginx -V. Forks name themselves before the
 // slash.
 func parseNGINX(text string) (Tool, error) {
-	version := nginxVersion.FindStringSubmatch(text)
+	version := nginxVersion().FindStringSubmatch(text)
 	if version == nil {
 		return Tool{}, errors.New("the output names no version")
 	}
 	tool := Tool{Version: version[1]}
-	arguments := nginxArguments.FindStringSubmatch(text)
+	arguments := nginxArguments().FindStringSubmatch(text)
 	if arguments == nil {
 		return tool, nil
 	}
 	// Compiler options are quoted and could hold anything.
-	for argument := range strings.FieldsSeq(singleQuoted.ReplaceAllString(arguments[1], "")) {
+	for argument := range strings.FieldsSeq(singleQuoted().ReplaceAllString(arguments[1], "")) {
 		switch name, value, _ := strings.Cut(argument, "="); {
 		case argument == "--with-http_v3_module":
 			tool.HTTP3 = true
@@ -121,7 +127,7 @@ func parseNGINX(text string) (Tool, error) {
 
 // parseDNSMasq reads the output of dnsmasq --version.
 func parseDNSMasq(text string) (Tool, error) {
-	version := dnsmasqVersion.FindStringSubmatch(text)
+	version := dnsmasqVersion().FindStringSubmatch(text)
 	if version == nil {
 		return Tool{}, errors.New("the output names no version")
 	}
