@@ -14,8 +14,13 @@ func (p *pass) look(ctx context.Context) {
 	p.askUnits(ctx)
 }
 
-// probe finds out what the host can do, for the accepted snapshot.
+// probe finds out what the host can do, for the accepted snapshot, unless this
+// pass has done so already.
 func (p *pass) probe(ctx context.Context) {
+	if p.probed {
+		return
+	}
+	p.probed = true
 	p.facts = host.Probe(ctx, host.Inputs{
 		Root:     p.Root,
 		StateDir: p.StateDirectory,
