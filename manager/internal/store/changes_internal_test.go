@@ -1,0 +1,61 @@
+package store
+
+import (
+	"database/sql/driver"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	"opensource.internal/manager/internal/inventory"
+)
+
+// slowStmt answers as of when it was asked, but only once it may.
+type slowStmt struct {
+	driver.Stmt
+	asked, may chan struct{}
+}
+
+func (s slowStmt) Query(args []driver.Value) (driver.Rows, error) {
+	rows, err := s.Stmt.Query(args) //nolint:staticcheck // what it wraps
+	s.asked <- struct{}{}
+	<-s.may
+	return rows, err
+}
+
+// TestLookIsNeverOlderThanTheCall commits a change while a look is under way:
+// a call that comes after the commit must not take part in that look.
+func TestLookIsNeverOlderThanTheCall(t *testing.T) {
+	s, err := Open(t.Context(), filepath.Join(t.TempDir(), "manager.db"), Options{Migrate: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	slow := slowStmt{s.changes.dataVersion, make(chan struct{}, 10), make(chan struct{})}
+	s.changes.dataVersion = slow
+
+	first, second := make(chan Versions, 1), make(chan Versions, 1)
+	look := func(result chan<- Versions) {
+		versions, err := s.Versions(t.Context())
+		if err != nil {
+			t.Error(err)
+		}
+		result <- versions
+	}
+	go look(first)
+	<-slow.asked
+	site, err := s.CreateSite(t.Context(), inventory.Site{Name: "lab"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	go look(second)
+	for range 1000 { // the second call arrives while the first look lasts
+		runtime.Gosched()
+	}
+	close(slow.may)
+	if versions := <-first; versions.Site(site.ID) != 0 {
+		t.Fatal("the first look saw the change: the test shows nothing")
+	}
+	if versions := <-second; versions.Site(site.ID) == 0 {
+		t.Error("a call after the commit did not see it")
+	}
+}
