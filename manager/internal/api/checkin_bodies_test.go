@@ -1,0 +1,217 @@
+package api_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"opensource.internal/agent/checkin"
+)
+
+func TestCheckInHostileBodies(t *testing.T) {
+	c := newCheckIns(t)
+	before := len(c.agents(t))
+	with := func(field, value string) string {
+		return fmt.Sprintf(`{"siteId":1,"hostname":"evil","currentTime":1,"ipv4Address":null,"services":{},%q:%s}`, field, value)
+	}
+	many := func(n int, entry string) string {
+		entries := make([]string, n)
+		for i := range entries {
+			entries[i] = fmt.Sprintf(`"%d":%s`, i+1, entry)
+		}
+		return "{" + strings.Join(entries, ",") + "}"
+	}
+	tests := []struct {
+		name, body string
+		status     int
+		field      string
+	}{
+		{"empty", "", 400, ""},
+		{"cut", `{"siteId":1,`, 400, ""},
+		{"two values", plain + plain, 400, ""},
+		{"no object", `[1]`, 422, "body"},
+		{"null", `null`, 422, "siteId"},
+		{"deep", strings.Repeat("[", 20000), 400, ""},
+		{"form", "siteId=1&hostname=evil", 400, ""},
+		{"site as text", with("siteId", `"1"`), 422, "siteId"},
+		{"site as bool", with("siteId", `true`), 422, "siteId"},
+		{"site null", `{"siteId":null,"hostname":"evil"}`, 422, "siteId"},
+		{"site missing", `{"hostname":"evil"}`, 422, "siteId"},
+		{"site zero", with("siteId", `0`), 422, "siteId"},
+		{"site fraction", with("siteId", `1.5`), 422, "siteId"},
+		{"site huge", with("siteId", `99999999999999999999`), 422, "siteId"},
+		{"host missing", `{"siteId":1}`, 422, "hostname"},
+		{"host markup", with("hostname", `"<img src=x onerror=alert(1)>"`), 422, "hostname"},
+		{"host number", with("hostname", `7`), 422, "hostname"},
+		{"host long", with("hostname", `"`+strings.Repeat("x", 90_000)+`"`), 422, "hostname"},
+		{"host newline", with("hostname", `"a\nb"`), 422, "hostname"},
+		{"host is an address", with("hostname", `"192.0.2.1"`), 422, "hostname"},
+		{"address scheme", with("ipv4Address", `"javascript:1"`), 422, "ipv4Address"},
+		{"address prefix", with("ipv4Address", `"10.0.0.5/24"`), 422, "ipv4Address"},
+		{"clock as text", with("currentTime", `"1"`), 422, "currentTime"},
+		{"clock as object", with("currentTime", `{}`), 422, "currentTime"},
+		{"services list", with("services", `[]`), 422, "services"},
+		{"service text", with("services", `{"nginx":"active"}`), 422, "services"},
+		{"service state", with("services", `{"nginx":{"state":1}}`), 422, "services.state"},
+		{"service name", with("services", `{"\"><script>":{}}`), 422, "services"},
+		{"service apply", with("services", `{"nginx":{"lastApply":"great"}}`), 422, "services.nginx"},
+		{"many services", with("services", many(10_000, "{}")), 422, "services"},
+		{"volume key", with("volumes", `{"1; DROP":{"applied":true}}`), 422, "volumes"},
+		{"volume key zeros", with("volumes", `{"01":{"applied":true}}`), 422, "volumes"},
+		{"volume text", with("volumes", `{"1":{"applied":"yes"}}`), 422, ""},
+		{"volume empty", with("volumes", `{"1":{}}`), 422, "volumes.1"},
+		{"many volumes", with("volumes", many(10_001, `{"applied":true}`)), 422, "volumes"},
+		{"bad time", with("running", `{"etag":"x","since":"yesterday"}`), 422, "body"},
+		{"too large", with("x", `"`+strings.Repeat("x", 1<<20)+`"`), 413, ""},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			w := c.post(test.body)
+			var answer struct {
+				Error struct {
+					Code, Message string
+					Fields        map[string]string
+				}
+			}
+			if err := json.Unmarshal(w.Body.Bytes(), &answer); err != nil {
+				t.Fatalf("%d, not JSON: %s", w.Code, w.Body)
+			}
+			if w.Code != test.status || answer.Error.Code == "" || answer.Error.Message == "" {
+				t.Fatalf("%d %s", w.Code, w.Body)
+			}
+			if test.field != "" && answer.Error.Fields[test.field] == "" {
+				t.Errorf("%s is not named: %v", test.field, answer.Error.Fields)
+			}
+		})
+	}
+	if agents := c.agents(t); len(agents) != before {
+		t.Errorf("refused requests left %v", agents)
+	}
+	for _, contentType := range []string{"application/x-www-form-urlencoded", "text/plain", "multipart/form-data; boundary=x", ";"} {
+		if w := c.post(plain, "Content-Type", contentType); w.Code != http.StatusUnsupportedMediaType {
+			t.Errorf("%s: %d", contentType, w.Code)
+		}
+	}
+}
+
+func TestCheckInChunkedBodyTooLarge(t *testing.T) {
+	c := newCheckIns(t)
+	r := httptest.NewRequest(http.MethodPost, "/api/v1/agents", io.MultiReader(strings.NewReader(strings.Repeat(" ", 2<<20)), strings.NewReader(plain)))
+	r.RemoteAddr = "127.0.0.1:5555"
+	r.ContentLength = -1
+	w := httptest.NewRecorder()
+	c.handler.ServeHTTP(w, r)
+	if w.Code != http.StatusRequestEntityTooLarge {
+		t.Error(w.Code, w.Body)
+	}
+}
+
+func TestCheckInOtherGenerations(t *testing.T) {
+	c := newCheckIns(t)
+	for name, body := range map[string]string{
+		"older, nulls":    `{"siteId":1,"hostname":"old","currentTime":1771234560,"ipv4Address":null,"services":{"nginx":{"state":"active","lastApply":"unknown","message":null}},"volumes":null}`,
+		"older, bare":     `{"siteId":1,"hostname":"old","currentTime":1771234560,"services":{}}`,
+		"newer":           `{"siteId":1,"hostname":"new","future":{"a":[1]},"services":{"nginx":{"state":"active","lastApply":"success","more":1,"outcome":"dreamt_of"},"caddy":{"state":"reloading","lastApply":"success"}},"volumes":{"7":null}}`,
+		"null service":    `{"siteId":1,"hostname":"new","services":{"nginx":null}}`,
+		"full host name":  `{"siteId":1,"hostname":"Agent.Example.Test.","services":{}}`,
+		"optional fields": `{"siteId":1,"hostname":"full","agent":{"version":"1","templates":[],"pass":{"startedAt":"2026-02-16T09:36:00Z","durationMs":5,"rounds":1}},"host":{"os":"Debian","nginx":{"version":"1.22.1","http3":false,"stream":true},"dnsmasq":null,"ipv6":true,"userNamespace":false,"diskFreeBytes":1},"running":{"etag":"\"x\"","since":"2026-02-16T09:36:00Z"},"certificates":{"example.com":{"state":"ok","notAfter":"2027-02-16T09:36:00Z","fallback":false}},"guard":{"removed":1,"total":2},"services":{}}`,
+	} {
+		if w := c.post(body); w.Code != http.StatusOK {
+			t.Errorf("%s: %d %s", name, w.Code, w.Body)
+		}
+	}
+	hosts := map[string]bool{}
+	for _, agent := range c.agents(t) {
+		hosts[agent.Hostname] = true
+	}
+	if diff := cmp.Diff(map[string]bool{"old": true, "new": true, "agent.example.test": true, "full": true}, hosts); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestCheckInExamples posts the example bodies of the contract.
+func TestCheckInExamples(t *testing.T) {
+	c := newCheckIns(t)
+	files, err := filepath.Glob("../../../agent/checkin/testdata/request*.json")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no examples", err)
+	}
+	for _, file := range files {
+		body, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var sent checkin.Request
+		if err := json.Unmarshal(body, &sent); err != nil {
+			t.Fatal(err)
+		}
+		w := c.post(string(body))
+		if w.Code != http.StatusOK {
+			t.Errorf("%s: %d %s", file, w.Code, w.Body)
+			continue
+		}
+		agent, err := c.store.FindAgent(t.Context(), sent.SiteID, sent.Hostname)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sent.Volumes = nil // kept with the volumes
+		if diff := cmp.Diff(sent, agent.Report); diff != "" {
+			t.Errorf("%s is not kept as it was sent:\n%s", file, diff)
+		}
+	}
+}
+
+func FuzzCheckIn(f *testing.F) {
+	c := newCheckIns(f)
+	for _, seed := range []string{plain, "", "null", "{}", `{"siteId":1,"hostname":"a","volumes":{"1":null}}`, `{"siteId":1e0}`, `{"currentTime":1e400}`} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, body string) {
+		w := c.post(body)
+		if w.Code != http.StatusOK && w.Code/100 != 4 || w.Body.Len() == 0 || !json.Valid(w.Body.Bytes()) {
+			t.Errorf("%d %s", w.Code, w.Body)
+		}
+	})
+}
+
+func TestCheckInClock(t *testing.T) {
+	c := newCheckIns(t)
+	for value, want := range map[string]*int64{
+		"1771234560": ms(0), "1771234559": ms(0), "1771234558": ms(-1000), "1771234560.9": ms(0),
+		"1771245360": ms(3 * 3600 * 1000), "1771223760": ms(-3*3600*1000 + 1000),
+		"0": nil, "-1": nil, "1e18": nil, "1e400": nil, "null": nil, "9223372036854775807": nil, "99999999999999999999": nil,
+	} {
+		w := c.post(fmt.Sprintf(`{"siteId":1,"hostname":"agent","currentTime":%s}`, value))
+		if w.Code != http.StatusOK {
+			t.Errorf("%s: %d %s", value, w.Code, w.Body)
+			continue
+		}
+		agent := c.agents(t)[0]
+		if diff := cmp.Diff(want, agent.ClockSkewMS); diff != "" || !agent.LastSeenAt.Equal(c.now) {
+			t.Errorf("%s: seen %v, skew %s", value, agent.LastSeenAt, diff)
+		}
+	}
+	if w := c.post(`{"siteId":1,"hostname":"agent"}`); w.Code != http.StatusOK {
+		t.Errorf("missing: %d", w.Code)
+	}
+	// The manager's clock is set back: the agent was seen then, not in the future.
+	c.now = c.now.Add(-time.Hour)
+	c.post(`{"siteId":1,"hostname":"agent"}`)
+	if err := c.store.FlushHeartbeats(); err != nil {
+		t.Fatal(err)
+	}
+	if agent := c.agents(t)[0]; !agent.LastSeenAt.Equal(c.now) || agent.Age(c.now) != 0 {
+		t.Errorf("last seen %v at %v", agent.LastSeenAt, c.now)
+	}
+}
+
+func ms(n int64) *int64 { return &n }
