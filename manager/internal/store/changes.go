@@ -56,8 +56,8 @@ type changes struct {
 
 	mu          sync.Mutex // held while looking
 	conn        driver.Conn
-	dataVersion driver.Stmt
-	counters    driver.Stmt
+	dataVersion statement
+	counters    statement
 	seen        int64
 	current     Versions
 	closed      bool
@@ -136,11 +136,31 @@ func (c *changes) connect() (err error) {
 	if c.conn, err = (&sqlite3.SQLiteDriver{}).Open(c.source); err != nil {
 		return err
 	}
-	if c.dataVersion, err = c.conn.Prepare("PRAGMA data_version"); err != nil {
+	if c.dataVersion, err = c.prepare("PRAGMA data_version"); err != nil {
 		return err
 	}
-	c.counters, err = c.conn.Prepare("SELECT scope, id, version FROM change_counters")
+	c.counters, err = c.prepare("SELECT scope, id, version FROM change_counters")
 	return err
+}
+
+// statement is what go-sqlite3 prepares.
+type statement interface {
+	driver.Stmt
+	driver.StmtQueryContext
+}
+
+func (c *changes) prepare(query string) (statement, error) {
+	prepared, err := c.conn.Prepare(query)
+	if err != nil {
+		return nil, err
+	}
+	return prepared.(*sqlite3.SQLiteStmt), nil
+}
+
+// ask runs a statement without parameters. The context is one that never ends:
+// with any other the driver starts a goroutine, which costs more than the query.
+func ask(s statement) (driver.Rows, error) {
+	return s.QueryContext(context.Background(), nil)
 }
 
 func (c *changes) disconnect() {
@@ -162,7 +182,7 @@ func (c *changes) close() error {
 
 func (c *changes) readDataVersion() (int64, error) {
 	row := []driver.Value{nil}
-	rows, err := c.dataVersion.Query(nil) //nolint:staticcheck // without a context the driver needs no goroutine
+	rows, err := ask(c.dataVersion)
 	if err != nil {
 		return 0, err
 	}
@@ -177,7 +197,7 @@ func (c *changes) readDataVersion() (int64, error) {
 }
 
 func (c *changes) readCounters() (Versions, error) {
-	rows, err := c.counters.Query(nil) //nolint:staticcheck // as above
+	rows, err := ask(c.counters)
 	if err != nil {
 		return Versions{}, err
 	}

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"context"
 	"database/sql/driver"
 	"path/filepath"
 	"runtime"
@@ -11,12 +12,12 @@ import (
 
 // slowStmt answers as of when it was asked, but only once it may.
 type slowStmt struct {
-	driver.Stmt
+	statement
 	asked, may chan struct{}
 }
 
-func (s slowStmt) Query(args []driver.Value) (driver.Rows, error) {
-	rows, err := s.Stmt.Query(args) //nolint:staticcheck // what it wraps
+func (s slowStmt) QueryContext(ctx context.Context, args []driver.NamedValue) (driver.Rows, error) {
+	rows, err := s.statement.QueryContext(ctx, args)
 	s.asked <- struct{}{}
 	<-s.may
 	return rows, err

@@ -42,8 +42,10 @@ func testVersions(t *testing.T, s *store.Store) {
 			return err
 		}},
 		{"volume result", true, func() error {
-			_, err := s.RecordCheckIn(ctx, store.CheckIn{SiteID: w1.Site.ID, Hostname: "agent", At: time.Now(),
-				Volumes: map[int64]checkin.VolumeReport{w1.Volume.ID: {Applied: true}}})
+			_, err := s.RecordCheckIn(ctx, store.CheckIn{
+				SiteID: w1.Site.ID, Hostname: "agent", At: time.Now(),
+				Volumes: map[int64]checkin.VolumeReport{w1.Volume.ID: {Applied: true}},
+			})
 			return err
 		}},
 		{"refused", false, func() error {
@@ -141,8 +143,10 @@ func testHeartbeats(t *testing.T, s *store.Store) {
 	seen := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	id := must(s.RecordCheckIn(ctx, store.CheckIn{SiteID: w.Site.ID, Hostname: "agent", At: seen}))(t)
 	skew := int64(-1500)
-	s.Beat(store.Heartbeat{AgentID: id, At: seen.Add(30 * time.Second), PeerAddress: "192.0.2.9", ClockSkewMS: &skew,
-		Report: &checkin.Request{Hostname: "agent", CurrentTime: 7}})
+	s.Beat(store.Heartbeat{
+		AgentID: id, At: seen.Add(30 * time.Second), PeerAddress: "192.0.2.9", ClockSkewMS: &skew,
+		Report: &checkin.Request{Hostname: "agent", CurrentTime: 7},
+	})
 	s.Beat(store.Heartbeat{AgentID: 99, At: seen, Report: &checkin.Request{}}) // deleted meanwhile
 
 	check := func(when string) {
