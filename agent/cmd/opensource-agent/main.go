@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"runtime"
 	"syscall"
 	"time"
 
@@ -25,6 +26,9 @@ import (
 var version = "development"
 
 func main() {
+	// A pass mostly waits: for the manager, the disk, systemd. One processor
+	// does, and spares it the threads that a second one would start.
+	runtime.GOMAXPROCS(1)
 	os.Exit(int(run(os.Args[1:], os.Environ(), os.Stdout, os.Stderr)))
 }
 

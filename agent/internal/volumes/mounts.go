@@ -35,18 +35,32 @@ func readMounts() (*mountTable, error) {
 // some text has slipped a line in.
 func parseMounts(content []byte) map[int]*mountinfo.Info {
 	byID := map[int]*mountinfo.Info{}
-	for line := range bytes.Lines(content) {
-		infos, err := mountinfo.GetMountsFromReader(bytes.NewReader(line), nil)
-		if err != nil || len(infos) != 1 || infos[0].ID <= 0 {
+	for _, info := range understood(content) {
+		if info.ID <= 0 {
 			continue
 		}
-		if _, twice := byID[infos[0].ID]; twice {
-			byID[infos[0].ID] = nil
+		if _, twice := byID[info.ID]; twice {
+			byID[info.ID] = nil
 			continue
 		}
-		byID[infos[0].ID] = infos[0]
+		byID[info.ID] = info
 	}
 	return byID
+}
+
+// understood parses all lines at once, and one by one if there is any that
+// cannot be parsed.
+func understood(content []byte) []*mountinfo.Info {
+	if all, err := mountinfo.GetMountsFromReader(bytes.NewReader(content), nil); err == nil {
+		return all
+	}
+	var some []*mountinfo.Info
+	for line := range bytes.Lines(content) {
+		if one, err := mountinfo.GetMountsFromReader(bytes.NewReader(line), nil); err == nil {
+			some = append(some, one...)
+		}
+	}
+	return some
 }
 
 // check refuses a directory that is not on storage of its own. hostPath is the
