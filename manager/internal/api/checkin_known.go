@@ -23,7 +23,7 @@ type agentKey struct {
 
 type knownAgent struct {
 	id     int64
-	report checkin.Request // without what changes with every check-in
+	report *checkin.Request // without what changes with every check-in
 }
 
 func (k *knownAgents) has(key agentKey) bool {
@@ -73,7 +73,7 @@ func (k *knownAgents) forgetDeleted(deletions uint64) {
 
 // lasting is a report without what is different every time: clock, duration of
 // the pass, free disk space. Those are kept with the heartbeat.
-func lasting(report *checkin.Request) checkin.Request {
+func lasting(report *checkin.Request) *checkin.Request {
 	r := *report
 	r.CurrentTime = 0
 	if r.Agent != nil {
@@ -86,5 +86,5 @@ func lasting(report *checkin.Request) checkin.Request {
 		host.DiskFreeBytes = 0
 		r.Host = &host
 	}
-	return r
+	return &r
 }

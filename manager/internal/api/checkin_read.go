@@ -46,17 +46,17 @@ func (t *told) forget(volumes []int64) {
 // wireCheckIn is the body as it is sent. Types are never coerced and unknown
 // fields are ignored; null is the same as absent.
 type wireCheckIn struct {
-	SiteID       int64                             `json:"siteId"`
-	Hostname     string                            `json:"hostname"`
-	CurrentTime  agentClock                        `json:"currentTime"`
-	IPv4Address  checkin.Text                      `json:"ipv4Address"`
-	Services     map[string]*checkin.ServiceReport `json:"services"`
-	Volumes      map[string]*wireVolume            `json:"volumes"`
-	Agent        *checkin.AgentInfo                `json:"agent"`
-	Host         *checkin.HostInfo                 `json:"host"`
-	Running      *checkin.Running                  `json:"running"`
-	Certificates map[string]checkin.Certificate    `json:"certificates"`
-	Guard        *checkin.Guard                    `json:"guard"`
+	SiteID       int64                            `json:"siteId"`
+	Hostname     string                           `json:"hostname"`
+	CurrentTime  agentClock                       `json:"currentTime"`
+	IPv4Address  checkin.Text                     `json:"ipv4Address"`
+	Services     map[string]checkin.ServiceReport `json:"services"`
+	Volumes      map[string]*wireVolume           `json:"volumes"`
+	Agent        *checkin.AgentInfo               `json:"agent"`
+	Host         *checkin.HostInfo                `json:"host"`
+	Running      *checkin.Running                 `json:"running"`
+	Certificates map[string]checkin.Certificate   `json:"certificates"`
+	Guard        *checkin.Guard                   `json:"guard"`
 }
 
 type wireVolume struct {
@@ -166,22 +166,22 @@ func (c *wireCheckIn) checkServices(faults map[string]string) map[string]checkin
 		faults["services"] = fmt.Sprintf("%d services are more than %d", len(c.Services), maxServices)
 		return nil
 	}
-	services := make(map[string]checkin.ServiceReport, len(c.Services))
 	for name, report := range c.Services {
 		if !isServiceName(name) {
 			faults["services"] = "a name has 1 to 64 letters, digits and . _ @ -"
 			continue
 		}
-		if report == nil {
+		if report.State == "" && report.LastApply == "" {
+			delete(c.Services, name) // null, or as good as that
 			continue
 		}
-		if fault := checkService(report); fault != "" {
+		if fault := checkService(&report); fault != "" {
 			faults["services."+name] = fault
 			continue
 		}
-		services[name] = *report
+		c.Services[name] = report
 	}
-	return services
+	return c.Services
 }
 
 func checkService(report *checkin.ServiceReport) string {
