@@ -49,6 +49,7 @@ func TestAgentPackage(t *testing.T) {
 				{"by hand with only the env file", byHand},
 				{"credential", credential},
 				{"timer", timerNeverDies},
+				{"power cut", powerCut},
 				{"remove and purge", removeAndPurge},
 			} {
 				if !t.Run(step.name, func(t *testing.T) { step.run(t, lab) }) {
@@ -237,6 +238,26 @@ func timerNeverDies(t *testing.T, lab *packageLab) {
 	lab.waitForCheckIn(t, later, 45*time.Second)
 	if pause := lab.manager.CheckIns(later)[0].At.Sub(first); pause > 36*time.Second {
 		t.Errorf("%v between two passes", pause)
+	}
+}
+
+// powerCut takes the power away in the middle of everything. After the boot the
+// container's environment is copied anew, and a pass runs within seconds.
+func powerCut(t *testing.T, lab *packageLab) {
+	lab.Write(t, "/etc/environment", "LANG=C.UTF-8\n", 0o644)
+	lab.Write(t, "/etc/opensource-agent/agent.env", "", 0o640)
+	lab.manager.Publish(t, emptySite(7))
+	// Until the boot no pass gets as far as a check-in: nothing tells it the
+	// site any more.
+	cut := time.Now()
+	lab.PowerCycle(t)
+	lab.waitForCheckIn(t, cut, 10*time.Second)
+	lab.wantCheckIn(t, cut, 7, awkwardKey)
+	if settings := lab.Read(t, "/etc/environment"); !strings.Contains(settings, "\nSITE_ID=7\n") {
+		t.Errorf("the boot did not copy the container's environment:\n%s", settings)
+	}
+	if active := lab.Run(t, "systemctl", "is-active", "nginx", "dnsmasq", "opensource-agent.timer"); active != "active\nactive\nactive\n" {
+		t.Errorf("after the boot nginx, dnsmasq and the timer are %s", active)
 	}
 }
 

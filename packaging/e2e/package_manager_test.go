@@ -17,7 +17,7 @@ import (
 // its purge.
 func TestManagerPackage(t *testing.T) {
 	t.Parallel()
-	wires := network.NewSwitch(t, "pkg-manager", "203.0.113.192/26")
+	wires := network.NewSwitch(t, "pkg-manager", "203.0.113.192/27")
 	wires.Plug(t, "pkg-manager", wires.Host(10), "")
 	m := machine.Boot(t, "pkg-manager", machine.Options{Suite: machine.Debian12, Namespace: "pkg-manager"})
 

@@ -172,14 +172,18 @@ func firstConfiguration(t *testing.T, s *site) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, want := range []string{"host="+app, "proto=https", "for=" + s.wires.Gateway.String()} {
+		for _, want := range []string{"host=" + app, "proto=https", "for=" + s.wires.Gateway.String()} {
 			if !strings.Contains(body, want) {
 				t.Errorf("the backend was not told %s: %s", want, body)
 			}
 		}
 	})
-	t.Run("TCP", func(t *testing.T) { wait.For(t, passInterval, "an echo", func() error { return sayOnce("tcp", s.edge(2201), "hello") }) })
-	t.Run("UDP", func(t *testing.T) { wait.For(t, passInterval, "an echo", func() error { return sayOnce("udp", s.edge(2202), "hello") }) })
+	t.Run("TCP", func(t *testing.T) {
+		wait.For(t, passInterval, "an echo", func() error { return sayOnce("tcp", s.edge(2201), "hello") })
+	})
+	t.Run("UDP", func(t *testing.T) {
+		wait.For(t, passInterval, "an echo", func() error { return sayOnce("udp", s.edge(2202), "hello") })
+	})
 	t.Run("DNS with dig", func(t *testing.T) {
 		for _, query := range []struct{ name, kind, want string }{
 			{"web.lab.internal", "A", s.webAddress.String()},

@@ -43,7 +43,8 @@ type Options struct {
 type Machine struct {
 	Name string
 
-	folder string // its root, before the boot
+	options Options
+	folder  string // its root, before the boot
 	leader int    // its PID 1, as seen from here
 	nspawn *exec.Cmd
 	ended  chan struct{} // closed when nspawn has ended
@@ -54,22 +55,36 @@ type Machine struct {
 // stops with the test.
 func Boot(t testing.TB, name string, options Options) *Machine {
 	t.Helper()
-	m := &Machine{Name: name, ended: make(chan struct{}), output: new(bytes.Buffer)}
-	if err := m.prepare(options); err != nil {
+	m := &Machine{Name: name, options: options}
+	if err := m.prepare(); err != nil {
 		t.Fatalf("prepare machine %s: %v", name, err)
 	}
-	if err := m.start(options); err != nil {
-		t.Fatalf("start machine %s: %v", name, err)
-	}
+	t.Cleanup(func() { _ = unix.Unmount(m.folder, unix.MNT_DETACH) })
+	m.boot(t)
 	t.Cleanup(m.stop)
-	wait.For(t, bootTimeout, name+" to boot", m.booted)
 	return m
+}
+
+// PowerCycle takes the machine's power away and boots it again.
+func (m *Machine) PowerCycle(t testing.TB) {
+	t.Helper()
+	m.stop()
+	m.boot(t)
+}
+
+func (m *Machine) boot(t testing.TB) {
+	t.Helper()
+	m.leader, m.ended, m.output = 0, make(chan struct{}), new(bytes.Buffer)
+	if err := m.start(); err != nil {
+		t.Fatalf("start machine %s: %v", m.Name, err)
+	}
+	wait.For(t, bootTimeout, m.Name+" to boot", m.booted)
 }
 
 // prepare lays an overlay over the suite's root, so that the root stays as it
 // is, and gives the machine an identity.
-func (m *Machine) prepare(options Options) error {
-	lower, err := root(options.Suite)
+func (m *Machine) prepare() error {
+	lower, err := root(m.options.Suite)
 	if err != nil {
 		return err
 	}
@@ -102,7 +117,7 @@ func (m *Machine) prepare(options Options) error {
 }
 
 // start runs systemd-nspawn and finds the machine's PID 1.
-func (m *Machine) start(options Options) error {
+func (m *Machine) start() error {
 	group, err := sandbox.ControlGroup(m.Name)
 	if err != nil {
 		return fmt.Errorf("make control group: %w", err)
@@ -111,12 +126,12 @@ func (m *Machine) start(options Options) error {
 
 	args := []string{
 		"--directory=" + m.folder, "--boot", "--machine=" + m.Name,
-		"--network-namespace-path=/run/netns/" + options.Namespace,
+		"--network-namespace-path=/run/netns/" + m.options.Namespace,
 		// Its network is its own; dnsmasq needs to be told so for DHCP.
 		"--capability=CAP_NET_ADMIN",
 		"--register=no", "--keep-unit", "--console=pipe", "--link-journal=no", "--resolv-conf=off", "--timezone=off",
 	}
-	for _, variable := range options.Environment {
+	for _, variable := range m.options.Environment {
 		args = append(args, "--setenv="+variable)
 	}
 	m.nspawn = exec.Command("systemd-nspawn", args...)
@@ -181,7 +196,6 @@ func (m *Machine) stop() {
 		_ = m.nspawn.Process.Kill()
 	}
 	<-m.ended
-	_ = unix.Unmount(m.folder, unix.MNT_DETACH)
 }
 
 // Command prepares a command inside the machine with a clean environment.

@@ -29,7 +29,7 @@ func EarlierAgent(t testing.TB, unitFolder string) (deb string) {
 			"printf '{\"etag\":\"\\\\\"earlier\\\\\"\",\"services\":{}}' >/var/lib/opensource-agent/state.json\n",
 		unitFolder + "/opensource-agent.service": "[Unit]\nDescription=Earlier agent\n[Service]\nType=oneshot\n" +
 			"EnvironmentFile=-/etc/environment\nExecStart=/opt/opensource-server/agent/run\n",
-		unitFolder + "/opensource-agent.timer": "[Unit]\nDescription=Earlier timer\n[Timer]\nOnBootSec=1s\nOnUnitActiveSec=30s\n" +
+		unitFolder + "/opensource-agent.timer": "[Unit]\nDescription=Earlier timer\n[Timer]\nOnBootSec=1s\nOnUnitActiveSec=30s\nAccuracySec=1s\n" +
 			"[Install]\nWantedBy=timers.target\n",
 	}
 	if strings.HasPrefix(unitFolder, "etc/") {
