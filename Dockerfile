@@ -3,7 +3,6 @@
 #   docker build --target agent   -t opensource-agent   .
 
 FROM golang:1.26-trixie AS build
-RUN apt-get update && apt-get install -y --no-install-recommends binutils && rm -rf /var/lib/apt/lists/*
 WORKDIR /src
 COPY . .
 ARG TARGETARCH=amd64
@@ -13,7 +12,8 @@ RUN AGENT_ARCHS=$TARGETARCH packaging/build-deb
 # a TLS proxy only. The database is in the volume.
 FROM debian:trixie-slim AS manager
 RUN --mount=from=build,source=/src/build,target=/build \
-    apt-get update && apt-get install -y --no-install-recommends ca-certificates /build/opensource-manager_*.deb && \
+    apt-get update && \
+    apt-get install -y --no-install-recommends ca-certificates systemd-standalone-sysusers /build/opensource-manager_*.deb && \
     rm -rf /var/lib/apt/lists/*
 USER opensource-manager
 ENV LISTEN=:3000
@@ -26,7 +26,8 @@ CMD ["opensource-manager", "serve"]
 # Run with --network host, --cap-add NET_ADMIN and what systemd needs.
 FROM debian:trixie-slim AS agent
 RUN --mount=from=build,source=/src/build,target=/build \
-    apt-get update && apt-get install -y --no-install-recommends ca-certificates dbus systemd-sysv /build/opensource-agent_*.deb && \
+    apt-get update && \
+    apt-get install -y --no-install-recommends ca-certificates dbus systemd-sysv /build/opensource-agent_*.deb && \
     rm -rf /var/lib/apt/lists/*
 ENV container=docker SITE_ID=1 MANAGER_URL=http://localhost:3000
 STOPSIGNAL SIGRTMIN+3

@@ -45,10 +45,10 @@ type Machine struct {
 
 	options Options
 	folder  string // its root, before the boot
-	leader int    // its PID 1, as seen from here
-	nspawn *exec.Cmd
-	ended  chan struct{} // closed when nspawn has ended
-	output *bytes.Buffer // the console
+	leader  int    // its PID 1, as seen from here
+	nspawn  *exec.Cmd
+	ended   chan struct{} // closed when nspawn has ended
+	output  *bytes.Buffer // the console
 }
 
 // Boot starts a machine and waits until systemd has started everything. It
