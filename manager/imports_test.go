@@ -1,4 +1,5 @@
-// Package manager_test holds the manager to its layers: who may import whom.
+// Package manager_test holds the manager to its layers (who may import whom) and
+// to what its documentation says.
 package manager_test
 
 import (
