@@ -40,6 +40,9 @@ var layers = map[string][]string{
 		"checkin", "render", "internal/apply", "internal/host", "internal/services", "internal/state",
 		"internal/systemd", "internal/volumes", "github.com/aymanbagabas/go-udiff",
 	},
+	// Measuring programs run the agent from outside.
+	"internal/measure/minimal": {},
+	"internal/measure/passes":  {},
 	"cmd/opensource-agent": {
 		"checkin", "internal/config", "internal/pass", "github.com/alecthomas/kong", "github.com/systemd/slog-journal",
 	},

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"opensource.internal/manager/internal/config"
 	"opensource.internal/manager/servertest"
 )
 
@@ -69,6 +71,31 @@ func commands(page string) string {
 	}
 	return script.String()
 }
+
+// Every flag of the command line, and the variable that its help names.
+func TestReferenceNamesEverySetting(t *testing.T) {
+	page, err := os.ReadFile("../docs/usage/configuration.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, reference, _ := strings.Cut(string(page), "## Manager")
+	flags := reflect.TypeFor[config.Flags]()
+	for i := range flags.NumField() {
+		help := flags.Field(i).Tag.Get("help")
+		named := variable.FindStringSubmatch(help)
+		if named == nil {
+			t.Errorf("the help of %s names no variable: %s", flags.Field(i).Name, help)
+			continue
+		}
+		name, flag := named[1], "--"+strings.ReplaceAll(strings.ToLower(named[1]), "_", "-")
+		if !strings.Contains(reference, "| `"+name+"` | `"+flag+"` |") {
+			t.Errorf("docs/usage/configuration.md has no row of the manager's setting %s, %s", name, flag)
+		}
+	}
+}
+
+// The name of a variable in the help of its flag: "… (LOG_LEVEL, default info)".
+var variable = regexp.MustCompile(`\(([A-Z_]+)[,)]`)
 
 // A row of the table of paths: paths, the verbs of each, filters and notes.
 var (
