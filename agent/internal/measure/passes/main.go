@@ -1,0 +1,225 @@
+// Command passes measures passes of the agent as whole processes. An unchanged
+// pass is measured side by side with a program that only sends one POST, and
+// with an empty Node.js program if that is installed; with -apply, a first pass
+// that puts everything into force is measured instead.
+//
+// It imports little on purpose: the peak memory of a process is never less than
+// that of the one that started it (getrusage(2), ru_maxrss).
+//
+// usage: passes -agent FILE -minimal FILE -bare FILE -root DIR [-services N] [-runs N] [-apply]
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+func main() {
+	var s setup
+	flag.StringVar(&s.agent, "agent", "", "the agent's `FILE`")
+	flag.StringVar(&s.minimal, "minimal", "", "the `FILE` of the program that sends one POST")
+	flag.StringVar(&s.bare, "bare", "", "the `FILE` of the server that answers 304")
+	flag.StringVar(&s.root, "root", "", "an empty `DIR`, with mnt/volumes a mount point")
+	flag.IntVar(&s.services, "services", 100, "HTTP services of the site")
+	flag.IntVar(&s.runs, "runs", 41, "runs of each program")
+	flag.BoolVar(&s.apply, "apply", false, "measure passes that apply everything")
+	flag.Parse()
+	if err := s.run(); err != nil {
+		fmt.Fprintln(os.Stderr, "passes:", err)
+		os.Exit(1)
+	}
+}
+
+type setup struct {
+	agent, minimal, bare, root string
+	services, runs             int
+	apply                      bool
+}
+
+// program is one of those that are compared.
+type program struct {
+	name    string
+	command func() *exec.Cmd
+	costs   []cost
+}
+
+// cost is what one run took (getrusage(2)).
+type cost struct {
+	wall, cpu time.Duration
+	peak      int64 // KiB
+}
+
+func (s *setup) run() error {
+	snapshot := site(s.services)
+	file := filepath.Join(s.root, "answer.json")
+	if err := os.WriteFile(file, snapshot, 0o600); err != nil {
+		return err
+	}
+	url, stop, err := s.serve(file)
+	if err != nil {
+		return err
+	}
+	defer stop()
+
+	pass := func() *exec.Cmd {
+		command := exec.Command(s.agent, "--root", s.root)
+		command.Env = []string{"PATH=" + os.Getenv("PATH"), "SITE_ID=1", "MANAGER_URL=" + url, "API_KEY=measured", "AGENT_HOSTNAME=agent"}
+		return command
+	}
+	if s.apply {
+		return s.measureApply(pass)
+	}
+	return s.measureUnchanged(pass, url+"/api/v1/agents", fmt.Sprintf(`"%x"`, sha256.Sum256(snapshot)))
+}
+
+// measureUnchanged compares passes in which there is nothing to do.
+func (s *setup) measureUnchanged(pass func() *exec.Cmd, url, etag string) error {
+	if err := settle(pass); err != nil {
+		return err
+	}
+	agent := &program{name: "agent, unchanged pass", command: pass}
+	minimal := &program{name: "minimal Go program", command: func() *exec.Cmd {
+		command := exec.Command(s.minimal, url, etag)
+		command.Stdin = strings.NewReader(body)
+		return command
+	}}
+	programs := []*program{agent, minimal}
+	if node, err := exec.LookPath("node"); err == nil {
+		programs = append(programs, &program{name: "node -e 0", command: func() *exec.Cmd { return exec.Command(node, "-e", "0") }})
+	}
+	if err := alternate(programs, s.runs); err != nil {
+		return err
+	}
+	report(programs)
+	// The machine may be busy with other things: a ratio is that of two runs
+	// that followed each other.
+	ratio := func(of func(cost) float64) float64 {
+		return median(len(agent.costs), func(i int) float64 { return of(agent.costs[i]) / of(minimal.costs[i]) })
+	}
+	fmt.Printf("%-24s %8.2f x %8.2f x %8.2f x\n", "agent / minimal", ratio(wall), ratio(cpu), ratio(peak))
+	return nil
+}
+
+// measureApply measures first passes, and nginx's own test of what they made.
+// The cost of a process includes that of those it started.
+func (s *setup) measureApply(pass func() *exec.Cmd) error {
+	conf := filepath.Join(s.root, "etc/nginx/nginx.conf")
+	programs := []*program{
+		{name: "agent, first pass", command: func() *exec.Cmd {
+			for _, written := range []string{"etc", "var", "run"} {
+				_ = os.RemoveAll(filepath.Join(s.root, written)) // the first run finds nothing
+			}
+			return pass()
+		}},
+		{name: "nginx -t alone", command: func() *exec.Cmd { return exec.Command("nginx", "-t", "-q", "-c", conf) }},
+	}
+	if err := alternate(programs, s.runs); err != nil {
+		return err
+	}
+	report(programs)
+	return nil
+}
+
+// serve starts the server and returns its URL.
+func (s *setup) serve(answer string) (url string, stop func(), err error) {
+	server := exec.Command(s.bare, answer)
+	in, err := server.StdinPipe()
+	if err != nil {
+		return "", nil, err
+	}
+	out, err := server.StdoutPipe()
+	if err != nil {
+		return "", nil, err
+	}
+	if err := server.Start(); err != nil {
+		return "", nil, err
+	}
+	stop = func() {
+		in.Close()
+		_ = server.Wait()
+	}
+	url, err = bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		stop()
+		return "", nil, fmt.Errorf("start the server: %w", err)
+	}
+	return strings.TrimSpace(url), stop, nil
+}
+
+// settle does the passes that have something to do. A cached fact about a file
+// is trusted only once the file is two seconds old.
+func settle(pass func() *exec.Cmd) error {
+	for range 2 {
+		first := pass()
+		var words bytes.Buffer
+		first.Stderr = &words
+		if err := first.Run(); err != nil {
+			return fmt.Errorf("a pass before measuring: %w\n%s", err, &words)
+		}
+		time.Sleep(2500 * time.Millisecond)
+	}
+	quiet := pass()
+	words, err := quiet.CombinedOutput()
+	if err != nil || len(words) > 0 {
+		return fmt.Errorf("a pass that should be unchanged: %w\n%s", err, words)
+	}
+	return nil
+}
+
+// alternate runs every program in turn.
+func alternate(programs []*program, runs int) error {
+	for range runs {
+		for _, p := range programs {
+			took, err := measure(p.command())
+			if err != nil {
+				return fmt.Errorf("%s: %w", p.name, err)
+			}
+			p.costs = append(p.costs, took)
+		}
+	}
+	return nil
+}
+
+func measure(command *exec.Cmd) (cost, error) {
+	start := time.Now()
+	if err := command.Run(); err != nil {
+		return cost{}, err
+	}
+	wall := time.Since(start)
+	usage := command.ProcessState.SysUsage().(*syscall.Rusage)
+	return cost{wall: wall, cpu: command.ProcessState.UserTime() + command.ProcessState.SystemTime(), peak: usage.Maxrss}, nil
+}
+
+func wall(c cost) float64 { return c.wall.Seconds() * 1000 }
+func cpu(c cost) float64  { return c.cpu.Seconds() * 1000 }
+func peak(c cost) float64 { return float64(c.peak) / 1024 }
+
+func report(programs []*program) {
+	fmt.Printf("%-24s %10s %10s %10s   medians of %d runs in alternation\n", "", "wall", "CPU", "peak RSS", len(programs[0].costs))
+	for _, p := range programs {
+		fmt.Printf("%-24s %7.1f ms %7.1f ms %6.1f MiB\n", p.name, p.median(wall), p.median(cpu), p.median(peak))
+	}
+}
+
+func (p *program) median(of func(cost) float64) float64 {
+	return median(len(p.costs), func(i int) float64 { return of(p.costs[i]) })
+}
+
+func median(n int, value func(i int) float64) float64 {
+	values := make([]float64, n)
+	for i := range values {
+		values[i] = value(i)
+	}
+	slices.Sort(values)
+	return values[n/2]
+}
