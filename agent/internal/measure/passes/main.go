@@ -6,7 +6,7 @@
 // It imports little on purpose: the peak memory of a process is never less than
 // that of the one that started it (getrusage(2), ru_maxrss).
 //
-// usage: passes -agent FILE -minimal FILE -bare FILE -root DIR [-services N] [-runs N] [-apply]
+// usage: passes -agent FILE -minimal FILE -bare FILE -root DIR [-services N] [-runs N] [-tls | -apply]
 package main
 
 import (
@@ -32,6 +32,7 @@ func main() {
 	flag.StringVar(&s.root, "root", "", "an empty `DIR`, with mnt/volumes a mount point")
 	flag.IntVar(&s.services, "services", 100, "HTTP services of the site")
 	flag.IntVar(&s.runs, "runs", 41, "runs of each program")
+	flag.BoolVar(&s.tls, "tls", false, "check in over TLS")
 	flag.BoolVar(&s.apply, "apply", false, "measure passes that apply everything")
 	flag.Parse()
 	if err := s.run(); err != nil {
@@ -43,7 +44,7 @@ func main() {
 type setup struct {
 	agent, minimal, bare, root string
 	services, runs             int
-	apply                      bool
+	tls, apply                 bool
 }
 
 // program is one of those that are compared.
@@ -73,7 +74,7 @@ func (s *setup) run() error {
 
 	pass := func() *exec.Cmd {
 		command := exec.Command(s.agent, "--root", s.root)
-		command.Env = []string{"PATH=" + os.Getenv("PATH"), "SITE_ID=1", "MANAGER_URL=" + url, "API_KEY=measured", "AGENT_HOSTNAME=agent"}
+		command.Env = []string{"PATH=" + os.Getenv("PATH"), "SITE_ID=1", "MANAGER_URL=" + url, "API_KEY=measured", "AGENT_HOSTNAME=agent", s.trust()}
 		return command
 	}
 	if s.apply {
@@ -91,6 +92,7 @@ func (s *setup) measureUnchanged(pass func() *exec.Cmd, url, etag string) error 
 	minimal := &program{name: "minimal Go program", command: func() *exec.Cmd {
 		command := exec.Command(s.minimal, url, etag)
 		command.Stdin = strings.NewReader(body)
+		command.Env = []string{s.trust()}
 		return command
 	}}
 	programs := []*program{agent, minimal}
@@ -133,6 +135,10 @@ func (s *setup) measureApply(pass func() *exec.Cmd) error {
 // serve starts the server and returns its URL.
 func (s *setup) serve(answer string) (url string, stop func(), err error) {
 	server := exec.Command(s.bare, answer)
+	if s.tls {
+		server = exec.Command(s.bare, "-tls", s.certificate(), answer)
+	}
+	server.Stderr = os.Stderr
 	in, err := server.StdinPipe()
 	if err != nil {
 		return "", nil, err
@@ -153,7 +159,35 @@ func (s *setup) serve(answer string) (url string, stop func(), err error) {
 		stop()
 		return "", nil, fmt.Errorf("start the server: %w", err)
 	}
+	if err := s.writeBundle(); err != nil {
+		stop()
+		return "", nil, err
+	}
 	return strings.TrimSpace(url), stop, nil
+}
+
+func (s *setup) certificate() string { return filepath.Join(s.root, "server.pem") }
+func (s *setup) bundle() string      { return filepath.Join(s.root, "authorities.pem") }
+
+// trust is the variable by which Go programs find the certificate authorities
+// (crypto/x509, SystemCertPool).
+func (s *setup) trust() string { return "SSL_CERT_FILE=" + s.bundle() }
+
+// writeBundle adds the server to the authorities that a host has, which every
+// process has to read before its first connection.
+func (s *setup) writeBundle() error {
+	if !s.tls {
+		return nil
+	}
+	own, err := os.ReadFile(s.certificate())
+	if err != nil {
+		return err
+	}
+	hosts, err := os.ReadFile("/etc/ssl/certs/ca-certificates.crt")
+	if err != nil && !os.IsNotExist(err) {
+		return err
+	}
+	return os.WriteFile(s.bundle(), append(hosts, own...), 0o600)
 }
 
 // settle does the passes that have something to do. A cached fact about a file

@@ -2,11 +2,16 @@
 // nothing else: what the manager's check-ins are measured against. A check-in
 // without If-None-Match gets the snapshot in the file that is its argument.
 //
-// It prints its URL when it listens, and ends with its standard input.
+// It prints its URL when it listens, and ends with its standard input. With
+// -tls it speaks TLS, with a certificate of its own that it writes to a file.
+//
+// usage: bare [-tls FILE] [SNAPSHOT]
 package main
 
 import (
 	"bytes"
+	"crypto/tls"
+	"flag"
 	"fmt"
 	"io"
 	"net"
@@ -26,9 +31,14 @@ func main() {
 }
 
 func run(args []string) error {
+	flags := flag.NewFlagSet("bare", flag.ContinueOnError)
+	certificate := flags.String("tls", "", "speak TLS, and write the certificate to `FILE`")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
 	snapshot := []byte("{}")
-	if len(args) == 1 {
-		content, err := os.ReadFile(args[0])
+	if flags.NArg() == 1 {
+		content, err := os.ReadFile(flags.Arg(0))
 		if err != nil {
 			return err
 		}
@@ -38,7 +48,15 @@ func run(args []string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("http://%s\n", listener.Addr())
+	scheme := "http"
+	if *certificate != "" {
+		config, err := selfSigned(*certificate)
+		if err != nil {
+			return err
+		}
+		listener, scheme = tls.NewListener(listener, config), "https"
+	}
+	fmt.Printf("%s://%s\n", scheme, listener.Addr())
 	go func() {
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		os.Exit(0)
