@@ -76,6 +76,26 @@ func differs(want render.File) (bool, error) {
 	return !bytes.Equal(content, want.Content), err
 }
 
+// Undisturbed reports whether every file of a Report's Digests is what it was
+// then, and none was replaced since by a run that was cut short: what such a
+// run leaves may look as it should and yet not be what the process has loaded.
+func Undisturbed(digests map[string]string) bool {
+	for path, want := range digests {
+		info, err := os.Stat(path)
+		if err != nil || !info.Mode().IsRegular() { // reading a pipe would never end
+			return false
+		}
+		content, err := os.ReadFile(path)
+		if err != nil || digest(content) != want {
+			return false
+		}
+		if pending, err := atomicfile.Pending(path); err != nil || pending {
+			return false
+		}
+	}
+	return true
+}
+
 func digest(content []byte) string {
 	sum := sha256.Sum256(content)
 	return hex.EncodeToString(sum[:])

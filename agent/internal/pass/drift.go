@@ -1,8 +1,6 @@
 package pass
 
 import (
-	"errors"
-	"io/fs"
 	"os"
 	"slices"
 	"strings"
@@ -13,16 +11,18 @@ import (
 	"opensource.internal/agent/render"
 )
 
-// contents reads the live versions of files; one that cannot be read is
-// empty.
+// contents reads the live versions of files. One that cannot be read is left
+// out: the engine meets the same fault, and reports it. So is a pipe in a
+// file's place, which would never end.
 func contents(files []render.File) map[string]string {
 	live := make(map[string]string, len(files))
 	for _, file := range files {
-		content, err := os.ReadFile(file.Path)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			continue // the engine meets the same fault, and reports it
+		if info, err := os.Stat(file.Path); err != nil || !info.Mode().IsRegular() {
+			continue
 		}
-		live[file.Path] = string(content)
+		if content, err := os.ReadFile(file.Path); err == nil {
+			live[file.Path] = string(content)
+		}
 	}
 	return live
 }
@@ -37,6 +37,15 @@ func drift(drifted []string, before map[string]string, wanted []render.File) []c
 		}
 	}
 	return found
+}
+
+// latest adds what was found now to what is not told yet, one entry a file: with
+// the manager away, one that is edited again and again must not pile up.
+func latest(untold, found []checkin.Drift) []checkin.Drift {
+	untold = slices.DeleteFunc(slices.Clone(untold), func(old checkin.Drift) bool {
+		return slices.ContainsFunc(found, func(now checkin.Drift) bool { return now.Path == old.Path })
+	})
+	return append(untold, found...)
 }
 
 // beginning cuts text to at most max bytes of valid UTF-8 and says so.

@@ -6,12 +6,12 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"os"
 	"strings"
 	"sync"
 	"time"
 
 	"opensource.internal/agent/checkin"
+	"opensource.internal/agent/internal/apply"
 	"opensource.internal/agent/internal/services"
 	"opensource.internal/agent/internal/state"
 	"opensource.internal/agent/render"
@@ -63,7 +63,7 @@ func (p *pass) ensureService(ctx context.Context, service services.Service, fact
 	now.Outcome, now.Message = report.Outcome, report.Message
 	now.Quarantined = result.LeftOut
 	now.LastApply = lastApply(report.Outcome, result.LeftOut)
-	now.Drift = append(now.Drift, drift(report.Drifted, before, result.Files)...)
+	now.Drift = latest(now.Drift, drift(report.Drifted, before, result.Files))
 	if report.Digests != nil {
 		now.Digests, now.RunningETag = report.Digests, p.accepted.ETag
 	}
@@ -121,11 +121,8 @@ func (p *pass) fingerprint() string {
 func (p *pass) undisturbed() bool {
 	for _, service := range p.services {
 		digests := p.state.Services[service.Name].Digests
-		for path, want := range digests {
-			content, err := os.ReadFile(path)
-			if err != nil || digest(content) != want {
-				return false
-			}
+		if !apply.Undisturbed(digests) {
+			return false
 		}
 		if p.Root == "" && len(digests) > 0 && p.unitStates[service.Name] != "active" {
 			return false

@@ -1,0 +1,92 @@
+package pass
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"opensource.internal/agent/checkin"
+)
+
+// A second tool that writes the same file must not make the report grow until
+// no manager takes it.
+func TestDriftThatIsNotToldYetDoesNotPileUp(t *testing.T) {
+	s := newSite(t)
+	s.publish(lab())
+	s.pass(Settled)
+	s.respond(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) })
+	for i := range 3 {
+		for _, path := range []string{"etc/nginx/nginx.conf", "etc/dnsmasq.conf"} {
+			s.write(path, s.read(path)+fmt.Sprintf("# other tool %d\n", i))
+		}
+		s.pass(ManagerAway)
+	}
+	s.take()
+	s.publish(lab())
+	s.pass(Settled)
+	requests, _ := s.take()
+	for name, service := range requests[0].Services {
+		if len(service.Drift) != 1 || !strings.Contains(service.Drift[0].Diff, "# other tool 2") {
+			t.Errorf("%s: %d edits are told, want the latest: %+v", name, len(service.Drift), service.Drift)
+		}
+	}
+}
+
+// A run that was killed while it undid an edit has left the file as it should
+// be; what the process has loaded is another matter.
+func TestARunKilledWhileItRepairedIsMadeGood(t *testing.T) {
+	s := newSite(t)
+	s.publish(lab())
+	s.pass(Settled)
+	kept := "etc/nginx/.nginx.conf.opensource-agent.old"
+	s.write(kept, "edited by hand")
+	s.take()
+	s.pass(Settled)
+	requests, _ := s.take()
+	if r := last(t, requests).Services["nginx"]; r.Outcome != checkin.OutcomeApplied || len(requests) != 2 {
+		t.Errorf("after %d check-ins nginx: %+v", len(requests), r)
+	}
+	if _, err := os.Stat(filepath.Join(s.root, kept)); !os.IsNotExist(err) {
+		t.Errorf("the version before is kept still: %v", err)
+	}
+}
+
+func TestAPipeInAFilesPlaceDoesNotKeepThePass(t *testing.T) {
+	s := newSite(t)
+	conf := filepath.Join(s.root, "etc/nginx/nginx.conf")
+	put := func() {
+		if err := os.MkdirAll(filepath.Dir(conf), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.RemoveAll(conf); err != nil {
+			t.Fatal(err)
+		}
+		if err := syscall.Mkfifo(conf, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	check := func() {
+		s.pass(Rejected)
+		requests, _ := s.take()
+		services := last(t, requests).Services
+		if r := services["nginx"]; r.Outcome != checkin.OutcomeRejected || !strings.Contains(r.Message, "not a regular file") {
+			t.Errorf("nginx: %+v", r)
+		}
+		if r := services["dnsmasq"]; r.LastApply != checkin.ApplySuccess {
+			t.Errorf("dnsmasq: %+v", r)
+		}
+	}
+	s.publish(lab())
+	put()
+	check()
+	if err := os.Remove(conf); err != nil {
+		t.Fatal(err)
+	}
+	s.pass(Settled)
+	put()
+	check()
+}
