@@ -85,6 +85,8 @@ func run(args, environ []string, stdout, stderr io.Writer) pass.Code {
 		}
 		return pass.Usage
 	}
+	// What nginx and dnsmasq have to read must not depend on a shell's habits.
+	syscall.Umask(0o022)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	return pass.Run(ctx, options(settings, stderr))

@@ -2,6 +2,8 @@ package pass
 
 import (
 	"context"
+	"slices"
+	"strings"
 
 	"opensource.internal/agent/checkin"
 	"opensource.internal/agent/internal/host"
@@ -30,8 +32,27 @@ func (p *pass) probe(ctx context.Context) {
 		Cache:    p.state.Host,
 	})
 	p.state.Host = p.facts.Cache
+	p.forgetUnusedPairs()
 	for _, warning := range p.facts.Warnings {
 		p.warnOnce(warning.Error())
+	}
+}
+
+// forgetUnusedPairs leaves the dashboard's host name with the one certificate
+// that is served for it: its own, or else its parent domain's. The other is
+// nobody's trouble, unless the snapshot uses it.
+func (p *pass) forgetUnusedPairs() {
+	if p.ManagerHostname == "" {
+		return
+	}
+	_, unused, _ := strings.Cut(p.ManagerHostname, ".")
+	_, own := p.facts.Usable[p.ManagerHostname]
+	if _, parents := p.facts.Usable[unused]; parents && !own {
+		unused = p.ManagerHostname
+	}
+	if !slices.Contains(render.CertificateDomains(p.accepted.Snapshot, ""), unused) {
+		delete(p.facts.Certificates, unused)
+		delete(p.facts.CertificateNotes, unused)
 	}
 }
 

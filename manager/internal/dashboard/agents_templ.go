@@ -265,9 +265,9 @@ func noAgents(list agentList) templ.Component {
 			}
 			var templ_7745c5c3_Var13 string
 			templ_7745c5c3_Var13, templ_7745c5c3_Err = templ.JoinStringErrs("KEY=$(sudo opensource-manager apikey create --role admin)\n" +
-				"curl -H \"x-api-key: $KEY\" -H 'Content-Type: application/json' -d '{\"name\":\"home\"}' " + list.ManagerURL + "/api/v1/sites")
+				"printf 'x-api-key: %s' \"$KEY\" | curl -H @- -H 'Content-Type: application/json' -d '{\"name\":\"home\"}' " + list.ManagerURL + "/api/v1/sites")
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `agents.templ`, Line: 46, Col: 133}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `agents.templ`, Line: 46, Col: 150}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var13))
 			if templ_7745c5c3_Err != nil {
