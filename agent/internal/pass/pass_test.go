@@ -246,6 +246,24 @@ func TestBootstrapIsObeyedByAFreshAgent(t *testing.T) {
 	s.pass(Settled)
 }
 
+// An agent that took the place of an earlier one has no snapshot yet, but the
+// host serves a site.
+func TestBootstrapIsNotObeyedAfterAnUpgrade(t *testing.T) {
+	s := newSite(t)
+	s.write("var/lib/opensource-agent/state.json", `{"etag":"\"abc\"","lastApply":{"nginx":"success","dnsmasq":"success"}}`)
+	const earlier = "# 100 services\n"
+	s.write("etc/nginx/nginx.conf", earlier)
+	s.publish(checkin.Bootstrap())
+	for range 2 { // our own state forgets it no more than theirs
+		s.pass(ManagerAway)
+		if got := s.read("etc/nginx/nginx.conf"); got != earlier {
+			t.Fatalf("nginx.conf was overwritten:\n%s", got)
+		}
+	}
+	s.publish(lab())
+	s.pass(Settled)
+}
+
 func TestManagerAwayFromTheStart(t *testing.T) {
 	s := newSite(t)
 	s.server.Close()

@@ -29,6 +29,7 @@ func parseState(content []byte) (State, error) {
 		takeEarlier(fields, &s),
 	)
 	s.dropOddTags()
+	s.dropOddResults()
 	return s, err
 }
 
@@ -64,8 +65,12 @@ func take[T any](fields map[string]json.RawMessage, name string, into *T) error 
 
 // takeEarlier takes over what the earlier generation of the agent left: how
 // the latest apply of each service ended. Its tag is not taken, since there is
-// no snapshot to go with it.
+// no snapshot to go with it. That there was one tells that this host serves a
+// site already, which an answer without a site must not wipe.
 func takeEarlier(fields map[string]json.RawMessage, s *State) error {
+	if _, found := fields["etag"]; found {
+		s.RealSite = true
+	}
 	var lastApply map[string]checkin.LastApply
 	if err := take(fields, "lastApply", &lastApply); err != nil {
 		return err
@@ -97,6 +102,19 @@ func (s *State) dropOddTags() {
 			service.RunningETag = ""
 		}
 		s.Services[name] = service
+	}
+}
+
+// dropOddResults removes what no apply ends with. A manager would refuse every
+// check-in that tells it; without the fingerprint all is looked at anew.
+func (s *State) dropOddResults() {
+	for name, service := range s.Services {
+		switch service.LastApply {
+		case "", checkin.ApplySuccess, checkin.ApplyFailure, checkin.ApplyUnknown:
+		default:
+			service.LastApply, s.Fingerprint = "", ""
+			s.Services[name] = service
+		}
 	}
 }
 

@@ -175,10 +175,20 @@ func TestStateOfTheEarlierGeneration(t *testing.T) {
 			if diff := cmp.Diff(want, state.Services); diff != "" {
 				t.Error(diff)
 			}
-			if accepted.ETag != "" || len(warnings) > 0 || state.RealSite {
+			if accepted.ETag != "" || len(warnings) > 0 || !state.RealSite {
 				t.Errorf("tag %q, warnings %v, real site %v", accepted.ETag, warnings, state.RealSite)
 			}
 		})
+	}
+}
+
+func TestResultsThatNoApplyHasAreForgotten(t *testing.T) {
+	d := open(t)
+	put(t, d, stateFile, `{"services": {"nginx": {"lastApply": "great"}, "dnsmasq": {"lastApply": "success"}}, "fingerprint": "abc"}`)
+	state, _, _ := d.Load()
+	want := State{Services: map[string]Service{"nginx": {}, "dnsmasq": {LastApply: checkin.ApplySuccess}}}
+	if diff := cmp.Diff(want, state); diff != "" {
+		t.Error(diff)
 	}
 }
 
