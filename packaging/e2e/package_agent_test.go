@@ -46,6 +46,7 @@ func TestAgentPackage(t *testing.T) {
 				{"not configured", notConfigured},
 				{"environment of the container", environmentOfContainer},
 				{"settings survive an upgrade", settingsSurvive},
+				{"a disabled timer stays disabled", disabledTimer},
 				{"by hand with only the env file", byHand},
 				{"credential", credential},
 				{"timer", timerNeverDies},
@@ -107,9 +108,13 @@ func upgradeFromEarlier(t *testing.T, lab *packageLab) {
 		t.Errorf("the first check-in is of site %d with tag %q, want 7 and none: the earlier agent's tag belongs to no snapshot here",
 			first.Request.SiteID, first.Tag)
 	}
-	if state := lab.Run(t, "systemctl", "is-active", "nginx", "dnsmasq"); state != "active\nactive\n" {
-		t.Errorf("nginx and dnsmasq are %s", state)
-	}
+	// The check-in comes before the reload.
+	wait.For(t, 10*time.Second, "nginx and dnsmasq", func() error {
+		if state, _ := lab.Try("systemctl", "is-active", "nginx", "dnsmasq"); state != "active\nactive\n" {
+			return fmt.Errorf("they are %s", state)
+		}
+		return nil
+	})
 }
 
 func upgradeFromConffiles(t *testing.T, lab *packageLab) {
@@ -179,6 +184,17 @@ func settingsSurvive(t *testing.T, lab *packageLab) {
 		lab.waitForCheckIn(t, start, 15*time.Second)
 		lab.wantCheckIn(t, start, 8, awkwardKey+"2")
 	}
+}
+
+func disabledTimer(t *testing.T, lab *packageLab) {
+	lab.Run(t, "systemctl", "disable", "--now", "opensource-agent.timer")
+	lab.Install(t, deb(t, "opensource-agent"))
+	for _, question := range []string{"is-enabled", "is-active"} {
+		if code, answer := lab.ExitCode(t, "systemctl", question, "opensource-agent.timer"); code == 0 {
+			t.Errorf("after an upgrade the disabled timer is %s", strings.TrimSpace(answer))
+		}
+	}
+	lab.Run(t, "systemctl", "enable", "--now", "opensource-agent.timer")
 }
 
 func byHand(t *testing.T, lab *packageLab) {

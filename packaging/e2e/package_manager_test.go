@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -70,8 +71,13 @@ func serviceConfined(t *testing.T, m *machine.Machine) {
 	if health := m.Run(t, "curl", "-sS", "http://127.0.0.1:3000/api/v1/health"); !strings.Contains(health, `"data"`) {
 		t.Errorf("health answers %s", health)
 	}
-	if listeners := m.Run(t, "ss", "-Htln", "sport = :3000"); !strings.Contains(listeners, "127.0.0.1:3000") {
-		t.Errorf("it listens on:\n%s", listeners)
+	// State, connections waiting, how many may wait, address.
+	listener := strings.Fields(m.Run(t, "ss", "-Htln", "sport = :3000"))
+	if len(listener) < 4 || listener[3] != "127.0.0.1:3000" {
+		t.Fatalf("it listens on: %v", listener)
+	}
+	if queue, err := strconv.Atoi(listener[2]); err != nil || queue < 1024 {
+		t.Errorf("only %s agents may knock at the same moment", listener[2])
 	}
 }
 

@@ -195,7 +195,12 @@ func (m *Machine) stop() {
 	} else {
 		_ = m.nspawn.Process.Kill()
 	}
-	<-m.ended
+	select {
+	case <-m.ended:
+	case <-time.After(10 * time.Second):
+		_ = m.nspawn.Process.Kill()
+		<-m.ended
+	}
 }
 
 // Command prepares a command inside the machine with a clean environment.

@@ -89,7 +89,27 @@ func buildRoot(suite Suite) error {
 	if err := bootstrap(suite, unfinished); err != nil {
 		return fmt.Errorf("build root of %s: %w", suite, err)
 	}
-	return os.Rename(unfinished, target)
+	if err := os.Rename(unfinished, target); err != nil {
+		return fmt.Errorf("build root of %s: %w", suite, err)
+	}
+	return removeOthers(suite, target)
+}
+
+// removeOthers deletes the roots of a suite that were made by another recipe.
+func removeOthers(suite Suite, current string) error {
+	roots, err := filepath.Glob(filepath.Join(cacheFolder(), string(suite)+"-*"))
+	if err != nil {
+		return err
+	}
+	for _, root := range roots {
+		if root == current {
+			continue
+		}
+		if err := os.RemoveAll(root); err != nil {
+			return fmt.Errorf("remove old root: %w", err)
+		}
+	}
+	return nil
 }
 
 func bootstrap(suite Suite, folder string) error {

@@ -81,7 +81,7 @@ func write(t testing.TB, path, content string) {
 func build(t testing.TB, tree, name string) string {
 	t.Helper()
 	deb := filepath.Join(t.TempDir(), name)
-	run(t, "dpkg-deb", "--root-owner-group", "--build", tree, deb)
+	run(t, "dpkg-deb", "--root-owner-group", "-Zgzip", "-z1", "--build", tree, deb)
 	return deb
 }
 
