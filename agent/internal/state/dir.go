@@ -19,7 +19,6 @@ import (
 const (
 	stateFile    = "state.json"
 	snapshotFile = "snapshot.json"
-	lockFile     = "lock"
 )
 
 // maxFile bounds what is read of one file, in bytes: the largest snapshot and

@@ -41,11 +41,13 @@ func (e *LockedError) Error() string {
 // retryLock is how often a taken lock is tried again.
 const retryLock = 50 * time.Millisecond
 
-// Lock takes the lock of the state directory for this process. If another process holds it, it waits at most wait for
-// its release and then returns a *LockedError. The kernel releases the lock
-// when its holder ends, however that ends (flock(2)).
+// Lock takes the lock of the state directory for this process. If another
+// process holds it, it waits at most wait for its release and then returns a
+// *LockedError. The kernel releases the lock when its holder ends, however
+// that ends (flock(2)). It is the directory itself that is locked: on a full
+// or read-only disk a pass can still look after the site and say what is wrong.
 func (d *Dir) Lock(ctx context.Context, wait time.Duration) (unlock func(), err error) {
-	file, err := os.OpenFile(filepath.Join(d.path, lockFile), os.O_RDWR|os.O_CREATE, 0o600)
+	file, err := os.Open(d.path)
 	if err != nil {
 		return nil, fmt.Errorf("lock state directory: %w", err)
 	}
