@@ -23,7 +23,7 @@ func (p *pass) request() checkin.Request {
 			Rounds:     p.rounds,
 		},
 	}
-	return r
+	return fitted(r)
 }
 
 // standing is the part of the request that changes only when something

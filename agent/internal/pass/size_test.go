@@ -1,0 +1,55 @@
+package pass
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"opensource.internal/agent/checkin"
+)
+
+// However much is wrong, the manager gets to know: it refuses a check-in that
+// is too large.
+func TestACheckInFitsWhateverItHasToTell(t *testing.T) {
+	s := newSite(t)
+	snapshot := lab()
+	for i := range 8000 {
+		bad := snapshot.NGINX.HTTPServices[0]
+		bad.ID, bad.ExternalHostname, bad.Container.IPv4Address = int64(i+10), fmt.Sprintf("app%d", i), "192.0.2.101/24"
+		snapshot.NGINX.HTTPServices = append(snapshot.NGINX.HTTPServices, bad)
+		snapshot.Site.Volumes = append(snapshot.Site.Volumes, checkin.Volume{
+			ID: int64(i + 1), HostPath: fmt.Sprintf("relative/%s/%d", strings.Repeat("é", 60), i), Mode: "rw",
+		})
+	}
+	s.publish(snapshot)
+	s.pass(Rejected)
+	requests, _ := s.take()
+	told := last(t, requests)
+	body, err := json.Marshal(told)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(body) > maxBody {
+		t.Errorf("the check-in has %d bytes", len(body))
+	}
+	nginx := told.Services["nginx"]
+	if len(nginx.Quarantined) != 100 || nginx.Quarantined[0].Reason == "" || !strings.Contains(nginx.Message, "8000 records are left out") {
+		t.Errorf("%d records are told as left out: %s", len(nginx.Quarantined), nginx.Message)
+	}
+	if len(told.Volumes) != 8000 || told.Volumes["1"].Applied {
+		t.Errorf("%d volumes are told", len(told.Volumes))
+	}
+}
+
+func TestACheckInThatFitsIsToldInFull(t *testing.T) {
+	r := checkin.Request{
+		Services:     map[string]checkin.ServiceReport{"nginx": {Quarantined: make([]checkin.QuarantinedItem, 200)}},
+		Volumes:      map[string]checkin.VolumeReport{"1": {Message: strings.Repeat("x", 300)}},
+		Certificates: map[string]checkin.Certificate{"example.com": {State: checkin.CertificateOK}},
+	}
+	got := fitted(r)
+	if len(got.Services["nginx"].Quarantined) != 200 || len(got.Volumes["1"].Message) != 300 || got.Certificates == nil {
+		t.Errorf("something is missing: %+v", got)
+	}
+}
