@@ -1,6 +1,7 @@
 package pass
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"os"
@@ -89,4 +90,30 @@ func TestAPipeInAFilesPlaceDoesNotKeepThePass(t *testing.T) {
 	s.pass(Settled)
 	put()
 	check()
+}
+
+// What was not tried because the pass was told to end has not failed.
+func TestAPassThatIsStoppedReportsNoFault(t *testing.T) {
+	s := newSite(t)
+	s.publish(lab())
+	s.pass(Settled)
+	ctx, stop := context.WithCancel(t.Context())
+	s.respond(func(w http.ResponseWriter, _ *http.Request) {
+		stop()
+		w.WriteHeader(http.StatusServiceUnavailable)
+	})
+	s.write("etc/dnsmasq.conf", "# edited by hand\n")
+	if code := Run(ctx, s.options()); code != ManagerAway {
+		t.Errorf("exit code %d", code)
+	}
+	s.take()
+	s.publish(lab())
+	s.pass(Settled)
+	requests, _ := s.take()
+	if r := requests[0].Services["dnsmasq"]; r.LastApply != checkin.ApplySuccess {
+		t.Errorf("dnsmasq: %+v", r)
+	}
+	if strings.Contains(s.read("etc/dnsmasq.conf"), "by hand") {
+		t.Error("the next pass did not repair the file")
+	}
 }

@@ -152,8 +152,8 @@ func (p *pass) checkInUntilSettled(ctx context.Context) {
 		if err != nil {
 			p.manager = err
 			p.Log.Warn("keeping the running configuration", "error", err)
-			if p.ensured == "" {
-				p.ensure(ctx)
+			if p.ensured == "" && ctx.Err() == nil {
+				p.ensure(ctx) // when told to end, nothing could be done but fail
 			}
 			return
 		}
