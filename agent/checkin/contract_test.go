@@ -211,6 +211,7 @@ func TestCleanMessage(t *testing.T) {
 		{"lines and tabs stay", "a\n\tb", "a\n\tb"},
 		{"C1 control", "a\u0085b", `a\u0085b`},
 		{"line separator", "a\u2028b", `a\u2028b`},
+		{"writing turned around", "a\u202eb\u2066c", `a\u202eb\u2066c`},
 	} {
 		if got := CleanMessage(test.in, 100); got != test.want {
 			t.Errorf("%s: got %q, want %q", test.name, got, test.want)

@@ -26,14 +26,15 @@ const (
 )
 
 // CleanMessage makes text fit for a report: at most max bytes of valid UTF-8,
-// with control characters other than line feed and tab escaped (a validator's
-// words may quote anything that was in a file). Text that is cut keeps its end
-// and says so, since tools print their verdict last.
+// with control characters other than line feed and tab escaped, and so those
+// that turn the direction of writing (a validator's words may quote anything
+// that was in a file). Text that is cut keeps its end and says so, since tools
+// print their verdict last.
 func CleanMessage(text string, max int) string {
 	text = strings.TrimSpace(strings.ToValidUTF8(text, "\uFFFD"))
 	var out strings.Builder
 	for _, r := range text {
-		if unicode.IsControl(r) && r != '\n' && r != '\t' || r == '\u2028' || r == '\u2029' {
+		if unicode.IsControl(r) && r != '\n' && r != '\t' || r == '\u2028' || r == '\u2029' || unicode.Is(unicode.Bidi_Control, r) {
 			out.WriteString(strings.Trim(quoteRune(r), "'"))
 			continue
 		}

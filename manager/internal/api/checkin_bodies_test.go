@@ -115,6 +115,28 @@ func TestCheckInChunkedBodyTooLarge(t *testing.T) {
 	}
 }
 
+// TestCheckInTakesNoMemoryForPromises: a stranger who announces a body and does
+// not send it must cost next to nothing.
+func TestCheckInTakesNoMemoryForPromises(t *testing.T) {
+	c := newCheckIns(t)
+	body := &promise{}
+	r := httptest.NewRequest(http.MethodPost, "/api/v1/agents", body)
+	r.ContentLength = 1 << 20
+	w := httptest.NewRecorder()
+	c.handler.ServeHTTP(w, r)
+	if w.Code != http.StatusUnauthorized || body.buffer == 0 || body.buffer > 16<<10 {
+		t.Errorf("status %d, read into %d bytes", w.Code, body.buffer)
+	}
+}
+
+// promise is a body that never comes, and notes how large a buffer waits for it.
+type promise struct{ buffer int }
+
+func (p *promise) Read(buffer []byte) (int, error) {
+	p.buffer = len(buffer)
+	return 0, io.ErrUnexpectedEOF
+}
+
 func TestCheckInOtherGenerations(t *testing.T) {
 	c := newCheckIns(t)
 	for name, body := range map[string]string{
@@ -135,6 +157,41 @@ func TestCheckInOtherGenerations(t *testing.T) {
 	}
 	if diff := cmp.Diff(map[string]bool{"old": true, "new": true, "agent.example.test": true, "full": true}, hosts); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestCheckInWordsAreCleaned: whatever an agent says reaches a page and
+// terminals, so that no text of a report may have a control character in it.
+func TestCheckInWordsAreCleaned(t *testing.T) {
+	c := newCheckIns(t)
+	const evil = `\u001b[31m\u202e\u0000<script>`
+	long := evil + strings.Repeat("x", 20_000)
+	w := c.post(strings.NewReplacer("EVIL", evil, "LONG", long).Replace(`{"siteId":1,"hostname":"evil",
+		"agent":{"version":"LONG","machineId":"EVIL","templates":["EVIL"]},
+		"host":{"os":"LONG","nginx":{"version":"EVIL"},"dnsmasq":{"version":"EVIL"}},
+		"running":{"etag":"LONG","since":"2026-02-16T09:36:00Z"},
+		"certificates":{"LONG":{"state":"EVIL"},"example.com":{"state":"ok"}},
+		"services":{"nginx":{"state":"EVIL","lastApply":"failure","message":"LONG","outcome":"EVIL","receivedEtag":"LONG","runningEtag":"EVIL",
+			"quarantined":[{"kind":"EVIL","name":"EVIL","reason":"LONG"}],"drift":[{"path":"EVIL","diff":"LONG"}],
+			"hold":{"until":"2026-02-16T09:36:00Z","reason":"LONG","by":"EVIL"}}}}`))
+	if w.Code != http.StatusOK {
+		t.Fatal(w.Code, w.Body)
+	}
+	agents := c.agents(t)
+	kept, err := json.Marshal(agents[len(agents)-1].Report)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, raw := range []string{`\u001b`, `\u0000`, "\u202e"} {
+		if strings.Contains(string(kept), raw) {
+			t.Errorf("%q is kept as it was sent", raw)
+		}
+	}
+	if limit := 3*checkin.MaxMessage + checkin.MaxDiff + 20*256; len(kept) > limit {
+		t.Errorf("%d bytes are kept, more than %d", len(kept), limit)
+	}
+	if certificates := agents[len(agents)-1].Report.Certificates; len(certificates) != 2 || certificates["example.com"].State != "ok" {
+		t.Errorf("certificates: %v", certificates)
 	}
 }
 

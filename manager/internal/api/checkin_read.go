@@ -18,6 +18,7 @@ import (
 // Limits of a check-in.
 const (
 	maxCheckIn     = 1 << 20 // bytes
+	trustedLength  = 16 << 10
 	maxServices    = 32
 	maxVolumes     = 10_000
 	maxServiceName = 64
@@ -94,15 +95,7 @@ func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	if r.ContentLength > maxCheckIn {
 		return nil, errCheckInTooLarge
 	}
-	limited := http.MaxBytesReader(w, r.Body, maxCheckIn)
-	var body []byte
-	var err error
-	if r.ContentLength >= 0 {
-		body = make([]byte, r.ContentLength) // net/http holds the client to it
-		_, err = io.ReadFull(limited, body)
-	} else {
-		body, err = io.ReadAll(limited)
-	}
+	body, err := readAtMost(http.MaxBytesReader(w, r.Body, maxCheckIn), r.ContentLength)
 	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.As(err, &tooLarge):
@@ -111,6 +104,18 @@ func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 		return nil, &Error{Status: http.StatusBadRequest, Code: "bad_request", Message: "the body could not be read to its end"}
 	}
 	return body, nil
+}
+
+// readAtMost reads a body to its end. Memory for a length that was announced is
+// taken at once only if it is little: who may check in is not known yet, and
+// announcing costs a stranger nothing.
+func readAtMost(body io.Reader, announced int64) ([]byte, error) {
+	if announced < 0 || announced > trustedLength {
+		return io.ReadAll(body)
+	}
+	read := make([]byte, announced)
+	_, err := io.ReadFull(body, read) // net/http holds the client to the length
+	return read, err
 }
 
 // notDecoded says what is wrong with JSON without the decoder's own words.
@@ -152,13 +157,12 @@ func (c *wireCheckIn) check() (*told, error) {
 	if len(faults) > 0 {
 		return nil, invalidFields(faults)
 	}
-	return &told{
-		siteID: c.SiteID, hostname: hostname, clock: c.CurrentTime, volumes: volumes,
-		report: &checkin.Request{
-			SiteID: c.SiteID, Hostname: hostname, CurrentTime: c.CurrentTime.seconds, IPv4Address: c.IPv4Address,
-			Services: services, Agent: c.Agent, Host: c.Host, Running: c.Running, Certificates: c.Certificates, Guard: c.Guard,
-		},
-	}, nil
+	report := &checkin.Request{
+		SiteID: c.SiteID, Hostname: hostname, CurrentTime: c.CurrentTime.seconds, IPv4Address: c.IPv4Address,
+		Services: services, Agent: c.Agent, Host: c.Host, Running: c.Running, Certificates: c.Certificates, Guard: c.Guard,
+	}
+	cleanReport(report)
+	return &told{siteID: c.SiteID, hostname: hostname, clock: c.CurrentTime, volumes: volumes, report: report}, nil
 }
 
 func (c *wireCheckIn) checkServices(faults map[string]string) map[string]checkin.ServiceReport {
@@ -198,27 +202,7 @@ func checkService(report *checkin.ServiceReport) string {
 	if len(report.State) > maxShortText || len(report.Outcome) > maxShortText {
 		return "state and outcome are one word"
 	}
-	cleanService(report)
 	return ""
-}
-
-// cleanService makes an agent's words fit to be shown, on a terminal too.
-func cleanService(report *checkin.ServiceReport) {
-	clean := func(text *string, limit int) { *text = checkin.CleanMessage(*text, limit) }
-	clean(&report.State, maxShortText)
-	clean(&report.Message, checkin.MaxMessage)
-	for i := range report.Quarantined {
-		clean(&report.Quarantined[i].Name, maxShortText)
-		clean(&report.Quarantined[i].Reason, checkin.MaxMessage)
-	}
-	for i := range report.Drift {
-		clean(&report.Drift[i].Path, checkin.MaxDiff)
-		clean(&report.Drift[i].Diff, checkin.MaxDiff)
-	}
-	if report.Hold != nil {
-		clean(&report.Hold.Reason, checkin.MaxMessage)
-		clean(&report.Hold.By, maxShortText)
-	}
 }
 
 // isServiceName allows the names of systemd units, in short form.
