@@ -44,7 +44,12 @@ func TestWhoMayCheckIn(t *testing.T) {
 		{"X-Forwarded-Anything", request("127.0.0.1:1", "x-forwarded-anything", "1"), first, ErrUnauthorized},
 		{"X_Forwarded_For", request("127.0.0.1:1", "X_Forwarded_For", "127.0.0.1"), first, ErrUnauthorized},
 		{"X-Real-IP", request("127.0.0.1:1", "X-Real-IP", "127.0.0.1"), first, ErrUnauthorized},
+		{"x_real_ip", request("127.0.0.1:1", "x_real_ip", "127.0.0.1"), first, ErrUnauthorized},
 		{"Via", request("127.0.0.1:1", "Via", "1.1 proxy"), first, ErrUnauthorized},
+		{"X-Original-Forwarded-For", request("127.0.0.1:1", "X-Original-Forwarded-For", "203.0.113.9"), first, ErrUnauthorized},
+		{"CF-Connecting-IP", request("127.0.0.1:1", "CF-Connecting-IP", "203.0.113.9"), first, ErrUnauthorized},
+		{"True-Client-IP", request("127.0.0.1:1", "True-Client-IP", "203.0.113.9"), first, ErrUnauthorized},
+		{"X-Cluster-Client-IP", request("127.0.0.1:1", "X-Cluster-Client-IP", "203.0.113.9"), first, ErrUnauthorized},
 	} {
 		if err := a.authorize(test.r, test.site); err != test.want {
 			t.Errorf("%s: %v, want %v", test.name, err, test.want)

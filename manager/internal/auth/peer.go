@@ -48,11 +48,14 @@ func (p Proxies) trusts(addr netip.Addr) bool {
 
 // forwarded reports whether any header says that the request came through a
 // proxy. The value does not matter: a proxy on this host makes every client
-// look like loopback.
+// look like loopback. Besides the usual names there are those that products
+// give the client's address (CF-Connecting-IP, True-Client-IP); an underscore
+// for a hyphen is how some of them are smuggled past a proxy's own rules.
 func forwarded(h http.Header) bool {
 	for name := range h {
-		if name == "Forwarded" || name == "Via" || name == "X-Real-Ip" ||
-			strings.HasPrefix(name, "X-Forwarded") || strings.HasPrefix(name, "X_forwarded") {
+		name = strings.ReplaceAll(strings.ToLower(name), "_", "-")
+		if name == "via" || strings.Contains(name, "forwarded") || strings.HasSuffix(name, "real-ip") ||
+			strings.HasSuffix(name, "client-ip") || strings.HasSuffix(name, "connecting-ip") {
 			return true
 		}
 	}
