@@ -161,6 +161,25 @@ func TestParseSnapshotRefuses(t *testing.T) {
 	}
 }
 
+// A mode of another form must cost its volume, not the whole snapshot.
+func TestModesOfAnotherFormAreReadAsText(t *testing.T) {
+	for sent, want := range map[string]VolumeMode{
+		`"rw"`: "rw", `"ro"`: "ro", `"RW"`: "RW", `"0755"`: "0755", `""`: "", "null": "",
+		"755": "755", "493": "493", "7.5e2": "7.5e2", "true": "true", `["rw"]`: `["rw"]`, `{"rw": 1}`: `{"rw": 1}`,
+	} {
+		snapshot, err := ParseSnapshot([]byte(`{"site":{"id":1,"nodes":[],"volumes":[{"id":2,"hostPath":"/a/b","mode":` + sent + `}]},
+			"nginx":{"httpServices":[],"streamServices":[],"externalDomains":[]}}`))
+		if err != nil {
+			t.Errorf("mode %s: %v", sent, err)
+			continue
+		}
+		got := snapshot.Site.Volumes[0].Mode
+		if _, err := DirectoryMode(string(got)); got != want || (err == nil) != (want == "rw" || want == "ro") {
+			t.Errorf("mode %s was read as %q, want %q; as a mode: %v", sent, got, want, err)
+		}
+	}
+}
+
 func TestParseSnapshotIgnoresUnknownFields(t *testing.T) {
 	body := `{"site":null,"later":{"x":1},"nginx":{"httpServices":[],"streamServices":[],"externalDomains":[],"later":[]}}`
 	if _, err := ParseSnapshot([]byte(body)); err != nil {

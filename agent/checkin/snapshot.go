@@ -60,11 +60,29 @@ type DNSRecord struct {
 // Volume is a directory that the agent makes sure exists. UID and GID are
 // those seen by the agent's own user namespace.
 type Volume struct {
-	ID       int64  `json:"id"`
-	HostPath string `json:"hostPath"`
-	Mode     string `json:"mode"` // "rw" or "ro"
-	UID      int64  `json:"uid"`
-	GID      int64  `json:"gid"`
+	ID       int64      `json:"id"`
+	HostPath string     `json:"hostPath"`
+	Mode     VolumeMode `json:"mode"` // "rw" or "ro"
+	UID      int64      `json:"uid"`
+	GID      int64      `json:"gid"`
+}
+
+// VolumeMode is the mode of a volume as it was sent: see DirectoryMode.
+type VolumeMode string
+
+// UnmarshalJSON implements json.Unmarshaler. Permissions are often written as
+// a number: such a mode is kept as its text, so that it is refused with this
+// volume and not with the whole snapshot.
+func (m *VolumeMode) UnmarshalJSON(data []byte) error {
+	switch data[0] {
+	case '"':
+		return json.Unmarshal(data, (*string)(m))
+	case 'n': // null
+		*m = ""
+	default:
+		*m = VolumeMode(data)
+	}
+	return nil
 }
 
 // NGINX holds everything the reverse proxy serves.

@@ -126,7 +126,7 @@ func (h *host) follow(ctx context.Context, d dir, have owner, o order) error {
 			return err
 		}
 	}
-	if o.Mode != o.before.Mode {
+	if string(o.Mode) != o.before.Mode {
 		return d.chmod(ctx, ordered(o.Mode))
 	}
 	return nil
@@ -168,8 +168,8 @@ func (h *host) note(have owner, o order) string {
 }
 
 // ordered returns the permission bits of a mode that was checked before.
-func ordered(mode string) uint32 {
-	bits, _ := checkin.DirectoryMode(mode)
+func ordered(mode checkin.VolumeMode) uint32 {
+	bits, _ := checkin.DirectoryMode(string(mode))
 	return bits
 }
 

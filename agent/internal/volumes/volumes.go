@@ -104,7 +104,7 @@ type order struct {
 }
 
 func (o order) record(created, finished bool) *Record {
-	return &Record{Path: o.HostPath, UID: o.UID, GID: o.GID, Mode: o.Mode, Created: created, Finished: finished}
+	return &Record{Path: o.HostPath, UID: o.UID, GID: o.GID, Mode: string(o.Mode), Created: created, Finished: finished}
 }
 
 // outcome is what came of one order.
@@ -169,7 +169,7 @@ func checkValues(v checkin.Volume) error {
 	add("hostPath", checkin.CheckHostPath(v.HostPath))
 	add("uid", checkin.CheckUnixID(v.UID))
 	add("gid", checkin.CheckUnixID(v.GID))
-	_, err := checkin.DirectoryMode(v.Mode)
+	_, err := checkin.DirectoryMode(string(v.Mode))
 	add("mode", err)
 	return errors.Join(errs...)
 }

@@ -76,7 +76,7 @@ func dnsRecords(i store.Inventory, reachable map[int64]store.Container) []checki
 func volumes(i store.Inventory) []checkin.Volume {
 	list := make([]checkin.Volume, 0, len(i.Volumes))
 	for _, v := range i.Volumes {
-		list = append(list, checkin.Volume{ID: v.ID, HostPath: v.HostPath, Mode: v.Mode, UID: v.UID, GID: v.GID})
+		list = append(list, checkin.Volume{ID: v.ID, HostPath: v.HostPath, Mode: checkin.VolumeMode(v.Mode), UID: v.UID, GID: v.GID})
 	}
 	return list
 }
