@@ -6,7 +6,10 @@
 // It imports little on purpose: the peak memory of a process is never less than
 // that of the one that started it (getrusage(2), ru_maxrss).
 //
-// usage: passes -agent FILE -minimal FILE -bare FILE -root DIR [-services N] [-runs N] [-tls | -apply]
+// With -live the agent does not run in a folder, but on this host, whose nginx,
+// dnsmasq and systemd it then uses: for machines made for it.
+//
+// usage: passes -agent FILE -minimal FILE -bare FILE -root DIR [-services N] [-runs N] [-live] [-tls | -apply]
 package main
 
 import (
@@ -33,6 +36,7 @@ func main() {
 	flag.IntVar(&s.services, "services", 100, "HTTP services of the site")
 	flag.IntVar(&s.runs, "runs", 41, "runs of each program")
 	flag.BoolVar(&s.tls, "tls", false, "check in over TLS")
+	flag.BoolVar(&s.live, "live", false, "work on this host instead of below -root")
 	flag.BoolVar(&s.apply, "apply", false, "measure passes that apply everything")
 	flag.Parse()
 	if err := s.run(); err != nil {
@@ -44,7 +48,7 @@ func main() {
 type setup struct {
 	agent, minimal, bare, root string
 	services, runs             int
-	tls, apply                 bool
+	tls, apply, live           bool
 }
 
 // program is one of those that are compared.
@@ -73,7 +77,10 @@ func (s *setup) run() error {
 	defer stop()
 
 	pass := func() *exec.Cmd {
-		command := exec.Command(s.agent, "--root", s.root)
+		command := exec.Command(s.agent)
+		if !s.live {
+			command.Args = append(command.Args, "--root", s.root)
+		}
 		command.Env = []string{"PATH=" + os.Getenv("PATH"), "SITE_ID=1", "MANAGER_URL=" + url, "API_KEY=measured", "AGENT_HOSTNAME=agent", s.trust()}
 		return command
 	}
