@@ -85,7 +85,7 @@ func fromHuma(ctx huma.Context, status int, message string, errs ...error) huma.
 	case status == http.StatusUnsupportedMediaType:
 		return &Error{Status: status, Code: "unsupported_media_type", Message: "the body must be application/json"}
 	case status == http.StatusRequestEntityTooLarge:
-		return &Error{Status: status, Code: "too_large", Message: message}
+		return &Error{Status: status, Code: "too_large", Message: "the body has at most 1 MiB"}
 	}
 	return &Error{Status: status, Code: strings.ReplaceAll(strings.ToLower(http.StatusText(status)), " ", "_"), Message: message}
 }

@@ -57,6 +57,9 @@ type servicePatch struct {
 }
 
 func (b servicePatch) apply(s *inventory.Service) error {
+	if b.ExternalPort.present && !b.ExternalPort.null && b.ExternalPort.value == 0 {
+		return invalidFields(map[string]string{"externalPort": "0 is not a port: 1 to 65535, or null for one of the site's range"})
+	}
 	b.InternalPort.set(&s.InternalPort)
 	b.ExternalHostname.set(&s.ExternalHostname)
 	b.ExternalDomainID.setPointer(&s.ExternalDomainID)

@@ -106,12 +106,12 @@ func SetPassword(ctx context.Context, s *store.Store, name, password string) err
 // checkName keeps names of keys and people short and printable.
 func checkName(name string) error {
 	name = strings.TrimSpace(name)
-	if name == "" || utf8.RuneCountInString(name) > 100 || !utf8.ValidString(name) {
+	if name == "" || utf8.RuneCountInString(name) > 100 {
 		return errors.New("a name has 1 to 100 characters")
 	}
 	for _, r := range name {
-		if !unicode.IsPrint(r) {
-			return errors.New("a name has only printable characters")
+		if !unicode.IsPrint(r) || r == utf8.RuneError { // U+FFFD: bytes that were not UTF-8
+			return errors.New("a name has only printable characters, in UTF-8")
 		}
 	}
 	return nil

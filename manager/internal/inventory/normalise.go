@@ -244,11 +244,12 @@ func VolumePath(root string, siteID int64, owner, container, name string) (strin
 // parseTitle checks a name that only people read.
 func parseTitle(s string) (string, error) {
 	title := strings.TrimSpace(s)
-	if title == "" || utf8.RuneCountInString(title) > 100 || !utf8.ValidString(title) {
+	if title == "" || utf8.RuneCountInString(title) > 100 {
 		return "", errors.New("a name has 1 to 100 characters")
 	}
-	if strings.IndexFunc(title, func(r rune) bool { return !unicode.IsPrint(r) }) >= 0 {
-		return "", errors.New("a name has only printable characters")
+	// U+FFFD is what is left of bytes that are not UTF-8.
+	if strings.IndexFunc(title, func(r rune) bool { return !unicode.IsPrint(r) || r == utf8.RuneError }) >= 0 {
+		return "", errors.New("a name has only printable characters, in UTF-8")
 	}
 	return title, nil
 }
