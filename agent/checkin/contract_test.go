@@ -147,7 +147,6 @@ func TestParseSnapshotRefuses(t *testing.T) {
 		"node w/o containers":  `{"site":{"id":1,"nodes":[{"name":"a"}]},"nginx":{` + lists + `}}`,
 		"id is text":           `{"site":{"id":"1","nodes":[]},"nginx":{` + lists + `}}`,
 		"port is text":         `{"site":null,"nginx":{"httpServices":[{"internalPort":"80"}],"streamServices":[],"externalDomains":[]}}`,
-		"mode is a number":     `{"site":{"id":1,"nodes":[],"volumes":[{"id":1,"mode":755}]},"nginx":{` + lists + `}}`,
 		"uid with a fraction":  `{"site":{"id":1,"nodes":[],"volumes":[{"id":1,"uid":1.5}]},"nginx":{` + lists + `}}`,
 		"something after it":   `{"site":null,"nginx":{` + lists + `}} {}`,
 		"cut off":              `{"site":null,"nginx":{` + lists,

@@ -111,7 +111,9 @@ func TestBadValuesFailAlone(t *testing.T) {
 		return v
 	}
 	set := func(path string) func(*checkin.Volume) { return func(v *checkin.Volume) { v.HostPath = path } }
-	mode := func(mode string) func(*checkin.Volume) { return func(v *checkin.Volume) { v.Mode = checkin.VolumeMode(mode) } }
+	mode := func(mode string) func(*checkin.Volume) {
+		return func(v *checkin.Volume) { v.Mode = checkin.VolumeMode(mode) }
+	}
 	cases := map[int64]struct {
 		change func(*checkin.Volume)
 		why    string
