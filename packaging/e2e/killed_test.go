@@ -3,56 +3,76 @@
 package e2e
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"opensource.internal/e2e/internal/wait"
 )
 
-// killed kills the agent with SIGKILL at random points of an apply that
-// changes nginx and dnsmasq. The next pass must always end in a configuration
-// that is consistent and served.
+// managedFiles are the files that the changes of this test touch.
+var managedFiles = []string{"/var/lib/dnsmasq/hosts", "/etc/dnsmasq.conf", "/etc/nginx/nginx.conf"}
+
+// variant is one of two states of a site. Going from one to the other changes
+// nginx, the main file of dnsmasq and a side file.
+type variant struct {
+	port int // the backend's
+	end  int // last host of the DHCP range
+	node int // host of the node
+}
+
+var variants = [2]variant{{port: 8080, end: 60, node: 3}, {port: 8081, end: 59, node: 4}}
+
+// killed kills the agent with SIGKILL fifty times while it applies: at any
+// time, and every other time soon after the first file was replaced. The next
+// pass must always end in a configuration that is consistent and served.
 func killed(t *testing.T, s *site) {
-	service := fmt.Sprintf("/services/%d", s.http(t, "kill", s.domain, 8080))
-	ranges := fmt.Sprintf("/sites/%d", s.id)
+	service := s.http(t, "kill", s.domain, 8080)
 	s.wantPass(t, 0)
-	whole := s.timeChange(t, service, ranges)
+	s.publish(t, service, variants[1])
+	start := time.Now()
+	s.wantPass(t, 0)
+	whole := time.Since(start)
 
 	seed := uint64(time.Now().UnixNano())
 	random := rand.New(rand.NewPCG(seed, 0))
 	t.Logf("an apply takes %v; seed %d", whole, seed)
-	interrupted := 0
+	interrupted, halfway := 0, 0
 	for round := range 50 {
-		port, end := 8080+round%2, 60-round%2
-		s.manager.change(t, service, object{"internalPort": port})
-		s.manager.change(t, ranges, object{"dhcpRange": s.dhcpRange(end)})
+		wanted := variants[round%2]
+		before := s.contents(t)
+		s.publish(t, service, wanted)
 		s.Run(t, "systemctl", "start", "--no-block", "opensource-agent.service")
-		// Not a wait for anything: the moment of death is the input.
-		time.Sleep(time.Duration(random.Int64N(int64(whole))))
-		_, _ = s.Try("systemctl", "kill", "--signal=SIGKILL", "opensource-agent.service")
-		if s.ended(t) == "signal" {
-			interrupted++
+		if round/2%2 == 0 {
+			// Not a wait for anything: the moment of death is the input.
+			time.Sleep(time.Duration(random.Int64N(int64(whole))))
+		} else {
+			s.awaitFirstFile(before)
+			time.Sleep(time.Duration(random.Int64N(int64(20 * time.Millisecond))))
 		}
+		died := s.killAgent(t)
+		left := s.contents(t)
 
 		s.wantPass(t, 0)
-		if err := s.serves(s.host("kill")+".example.test", s.backend(port)); err != nil {
-			t.Errorf("round %d: %v", round, err)
-		}
-		s.wantServed(t)
-		if conf := s.Read(t, "/etc/dnsmasq.conf"); !strings.Contains(conf, s.dhcpRange(end)+",") {
-			t.Errorf("round %d: dnsmasq.conf does not have the range %s", round, s.dhcpRange(end))
-		}
-		if err := s.dig("web.lab.internal", "A", s.webAddress.String()); err != nil {
-			t.Errorf("round %d: %v", round, err)
-		}
+		s.wantVariant(t, wanted)
 		if t.Failed() {
-			t.Fatalf("round %d", round)
+			t.Fatalf("in round %d; killed: %v", round, died)
+		}
+		if died {
+			interrupted++
+			if left != before && left != s.contents(t) {
+				halfway++
+			}
 		}
 	}
-	t.Logf("%d of 50 passes were killed before their end", interrupted)
+	t.Logf("%d of 50 passes were killed before their end, %d of them between the first file and the last", interrupted, halfway)
 	if interrupted < 25 {
 		t.Error("too few passes were killed to tell anything")
 	}
@@ -61,43 +81,96 @@ func killed(t *testing.T, s *site) {
 	s.wantNoLeftovers(t)
 }
 
-// timeChange measures a pass that changes both services.
-func (s *site) timeChange(t testing.TB, service, ranges string) time.Duration {
+// publish makes the manager publish a variant.
+func (s *site) publish(t testing.TB, service int64, v variant) {
 	t.Helper()
-	s.manager.change(t, service, object{"internalPort": 8081})
-	s.manager.change(t, ranges, object{"dhcpRange": s.dhcpRange(59)})
-	start := time.Now()
-	s.wantPass(t, 0)
-	return time.Since(start)
+	s.manager.change(t, fmt.Sprintf("/services/%d", service), object{"internalPort": v.port})
+	s.manager.change(t, fmt.Sprintf("/sites/%d", s.id), object{"dhcpRange": s.dhcpRange(v)})
+	s.manager.change(t, fmt.Sprintf("/nodes/%d", s.node), object{"ipv4Address": s.wires.Host(v.node).String()})
 }
 
-func (s *site) dhcpRange(end int) string {
-	return s.wires.Host(10).String() + "," + s.wires.Host(end).String()
+func (s *site) dhcpRange(v variant) string {
+	return s.wires.Host(10).String() + "," + s.wires.Host(v.end).String()
 }
 
-// ended waits for the end of the agent's service and returns how its program
-// ended: "exited" or "signal".
-func (s *site) ended(t testing.TB) string {
+// wantVariant wants a variant to be on disk and alive.
+func (s *site) wantVariant(t testing.TB, v variant) {
 	t.Helper()
+	if err := s.serves(s.host("kill")+".example.test", s.backend(v.port)); err != nil {
+		t.Error(err)
+	}
+	s.wantServed(t)
+	if conf := s.Read(t, "/etc/dnsmasq.conf"); !strings.Contains(conf, s.dhcpRange(v)+",") {
+		t.Errorf("dnsmasq.conf does not have the range %s", s.dhcpRange(v))
+	}
+	for name, address := range map[string]string{
+		"web.lab.internal": s.webAddress.String(), "pve1.lab.internal": s.wires.Host(v.node).String(),
+	} {
+		if err := s.dig(name, "A", address); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// contents returns all managed files in one piece.
+func (s *site) contents(t testing.TB) string {
+	t.Helper()
+	var all strings.Builder
+	for _, file := range managedFiles {
+		all.WriteString(s.Read(t, file))
+	}
+	return all.String()
+}
+
+// awaitFirstFile returns as soon as a managed file is another one than before,
+// or after five seconds.
+func (s *site) awaitFirstFile(before string) {
+	for deadline := time.Now().Add(5 * time.Second); time.Now().Before(deadline); {
+		var all strings.Builder
+		for _, file := range managedFiles {
+			content, _ := os.ReadFile(s.Path(file))
+			all.Write(content)
+		}
+		if all.String() != before {
+			return
+		}
+	}
+}
+
+// killAgent kills the agent's process and waits until its unit has ended. It
+// reports whether there was one to kill.
+func (s *site) killAgent(t testing.TB) bool {
+	t.Helper()
+	if pid, err := agentProcess(); err == nil {
+		_ = syscall.Kill(pid, syscall.SIGKILL)
+	}
 	wait.For(t, 10*time.Second, "the killed pass to end", func() error {
 		if state := s.Property(t, "opensource-agent.service", "ActiveState"); state == "activating" {
-			return fmt.Errorf("it is %s", state)
+			return errors.New(state)
 		}
 		return nil
 	})
-	switch result := s.Property(t, "opensource-agent.service", "Result"); result {
-	case "signal":
-		return "signal"
-	default:
-		return "exited"
+	return s.Property(t, "opensource-agent.service", "Result") == "signal"
+}
+
+// agentProcess finds the one process of the agent in the sandbox.
+func agentProcess() (int, error) {
+	processes, err := filepath.Glob("/proc/[0-9]*/exe")
+	if err != nil {
+		return 0, err
 	}
+	for _, exe := range processes {
+		if program, err := os.Readlink(exe); err == nil && program == "/usr/sbin/opensource-agent" {
+			return strconv.Atoi(filepath.Base(filepath.Dir(exe)))
+		}
+	}
+	return 0, os.ErrNotExist
 }
 
 // wantNoLeftovers wants no file that the agent staged and never renamed.
 func (s *site) wantNoLeftovers(t testing.TB) {
 	t.Helper()
-	left := s.Run(t, "find", "/etc", "/var/lib/dnsmasq", "/var/lib/opensource-agent", "-xdev", "-name", "*opensource-agent*", "-newer", "/etc/machine-id",
-		"!", "-path", "/etc/systemd/*", "!", "-path", "/etc/opensource-agent*", "-type", "f")
+	left := s.Run(t, "find", "/etc", "/var/lib/dnsmasq", "/var/lib/opensource-agent", "-xdev", "-name", ".*.opensource-agent.*")
 	if left != "" {
 		t.Errorf("left over:\n%s", left)
 	}

@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strconv"
@@ -321,9 +322,16 @@ func removeAndPurge(t *testing.T, lab *packageLab) {
 	lab.Run(t, "systemctl", "restart", "nginx", "dnsmasq")
 }
 
-// startPass starts the service as the timer does and waits for its end.
+// startPass starts the service as the timer does and waits for its end. A pass
+// that has begun under other settings does not count.
 func (lab *packageLab) startPass(t *testing.T) {
 	t.Helper()
+	wait.For(t, 30*time.Second, "the pass of the timer to end", func() error {
+		if state := lab.Property(t, "opensource-agent.service", "ActiveState"); state == "activating" {
+			return errors.New(state)
+		}
+		return nil
+	})
 	lab.Run(t, "systemctl", "start", "opensource-agent.service")
 }
 
