@@ -23,7 +23,7 @@ func newHandler(c config.Config, version string, s *store.Store, a *auth.Auth, l
 	handler := withSessions(a, newRouter(c, version, s, a, log))
 	handler = sameOrigin(c.PublicURL, handler)
 	handler = withoutPrefix(c.Prefix(), handler)
-	return described(a, log, handler)
+	return described(a, log, headAsGet(handler))
 }
 
 // newRouter holds the routes of the API and of the pages.
@@ -89,6 +89,18 @@ func sameOrigin(public *url.URL, next http.Handler) http.Handler {
 	}
 	protection.SetDenyHandler(http.HandlerFunc(api.CrossOrigin))
 	return protection.Handler(next)
+}
+
+// headAsGet answers HEAD as GET wherever there is a GET (RFC 9110 section
+// 9.3.2), for those who watch a manager with it. The server leaves the body out.
+func headAsGet(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodHead {
+			r = r.WithContext(r.Context())
+			r.Method = http.MethodGet
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // withoutPrefix takes the path of PUBLIC_URL off, for proxies that pass it on.

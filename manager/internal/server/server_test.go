@@ -214,3 +214,20 @@ func TestLimitsOfARequest(t *testing.T) {
 		t.Errorf("1 MiB of form: %d", answer.Status)
 	}
 }
+
+func TestHeadIsAnsweredAsGet(t *testing.T) {
+	s := servertest.Start(t, servertest.Options{})
+	site := s.Create(t, "/sites", object{"name": "lab"})
+	key := http.Header{"X-Api-Key": {s.AdminKey}}
+	for _, path := range []string{"/api/v1/health", "/sign-in", fmt.Sprintf("/api/v1/sites/%d", site), fmt.Sprintf("/api/v1/sites/%d/snapshot", site)} {
+		got, head := s.Do(t, "GET", path, nil, key), s.Do(t, "HEAD", path, nil, key)
+		if head.Status != 200 || len(head.Body) > 0 || head.Header.Get("Content-Type") != got.Header.Get("Content-Type") || head.Header.Get("ETag") != got.Header.Get("ETag") {
+			t.Errorf("HEAD %s: %d %v", path, head.Status, head.Header)
+		}
+	}
+	for path, status := range map[string]int{"/api/v1/sites": 401, "/api/v1/nope": 404, "/sign-out": 405} {
+		if head := s.Do(t, "HEAD", path, nil, nil); head.Status != status {
+			t.Errorf("HEAD %s: %d, want %d", path, head.Status, status)
+		}
+	}
+}
