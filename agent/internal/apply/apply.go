@@ -49,7 +49,8 @@ type Service struct {
 	// Loaded reports whether the running process has loaded exactly result,
 	// whose files are known to be the live ones.
 	Loaded func(ctx context.Context, result render.Result) bool
-	// Window is how long the proof may take where the test took that long.
+	// Window is how long the proof may take where the test took that long, if
+	// the time that is left allows it; Window(0) is what it needs at least.
 	Window func(test time.Duration) time.Duration
 	// Activate makes the process load the live files and waits until it has
 	// proven to have done so. The error holds systemd's and the service's words.
@@ -144,6 +145,7 @@ type run struct {
 	result  render.Result
 	log     *slog.Logger
 	files   *files
+	tested  time.Duration // what the test took
 	window  time.Duration
 	report  Report
 }
@@ -181,7 +183,8 @@ func (r *run) test(ctx context.Context) error {
 	if err := r.service.Test(ctx, main.candidate(), main.Path); err != nil {
 		return err
 	}
-	r.window = r.service.Window(time.Since(start))
+	r.tested = time.Since(start)
+	r.window = r.service.Window(r.tested)
 	r.reached("tested")
 	return nil
 }
@@ -197,16 +200,24 @@ func (r *run) refused(ctx context.Context, cause error) Report {
 }
 
 // enoughTime returns an error if what follows could not be finished before the
-// deadline, or is not wanted any more.
+// deadline, or is not wanted any more. It cuts the window to what is left: a
+// manager that is slow to answer must not keep a large site from being repaired.
 func (r *run) enoughTime(ctx context.Context) error {
 	if err := context.Cause(ctx); err != nil {
 		return fmt.Errorf("stopped before any live file was written: %w", err)
 	}
 	deadline, limited := ctx.Deadline()
-	if left := time.Until(deadline); limited && r.engine.Reload && left < r.window+reserve {
-		return fmt.Errorf("not applied yet: proving it may take %s, and the pass ends in %s",
-			(r.window + reserve).Round(time.Millisecond), left.Round(time.Millisecond))
+	if !limited || !r.engine.Reload {
+		return nil
 	}
+	// Whoever reloads reads the files as the test did, and so does the process.
+	needed := max(r.service.Window(0), 2*r.tested) + reserve
+	left := time.Until(deadline)
+	if left < needed {
+		return fmt.Errorf("not applied yet: proving it may take %s, and the pass ends in %s",
+			needed.Round(time.Millisecond), left.Round(time.Millisecond))
+	}
+	r.window = min(r.window, left-reserve)
 	return nil
 }
 

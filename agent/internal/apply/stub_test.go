@@ -24,10 +24,12 @@ type site struct {
 	dir string
 
 	notInstalled, notReady, testFault error
-	testTime                          time.Duration
-	reloadFaults                      []error // of the next activations, nil for none
-	refuses                           string  // a revision that it never shows
-	unstage                           string  // loses what is staged for this file
+	testTime                          time.Duration // the window after a test
+	least                             time.Duration // the window at least
+	window                            time.Duration // that of the last activation
+	reloadFaults                      []error       // of the next activations, nil for none
+	refuses                           string        // a revision that it never shows
+	unstage                           string        // loses what is staged for this file
 	tests, activations                int
 }
 
@@ -101,12 +103,18 @@ func (s *site) service() Service {
 			return s.testFault
 		},
 		Loaded: func(_ context.Context, result render.Result) bool { return s.running().Side == result.Revision },
-		Window: func(time.Duration) time.Duration { return s.testTime },
+		Window: func(test time.Duration) time.Duration {
+			if test == 0 {
+				return s.least
+			}
+			return s.testTime
+		},
 		Activate: func(ctx context.Context, a Activation) error {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
 			s.activations++
+			s.window = a.Window
 			var fault error
 			if len(s.reloadFaults) > 0 {
 				fault, s.reloadFaults = s.reloadFaults[0], s.reloadFaults[1:]
