@@ -73,6 +73,9 @@ func TestEveryRecordIsShownListedAndDeleted(t *testing.T) {
 		fmt.Sprintf("/containers/%d/volumes", i.container): 1, fmt.Sprintf("/containers/%d/volumes?status=ready", i.container): 0,
 		"/external-domains": 1, "/external-domains?name=other.test": 0, "/agents": 0, "/users": 0, "/api-keys": 1,
 		fmt.Sprintf("/sites/%d/containers?hostname=web&owner=alice&nodeId=%d", i.site, i.node): 1,
+		// Names are found as people write them, whatever form they are kept in.
+		fmt.Sprintf("/sites/%d/containers?hostname=WEB&owner=Alice", i.site): 1, fmt.Sprintf("/sites/%d/nodes?name=PVE1", i.site): 1,
+		"/external-domains?name=Example.COM.": 1, "/sites?name=LAB": 1,
 	} {
 		if list := servertest.Data[[]object](t, s.Call(t, "GET", path, nil)); len(list) != want {
 			t.Errorf("GET %s: %d records, want %d", path, len(list), want)

@@ -49,6 +49,15 @@ func FoldDomain(s string) (string, error) {
 	return checkin.ParseDomain(ascii)
 }
 
+// FoldSearch returns the form a name would be stored in, to look for it. What
+// is no name stays as it is, and finds nothing.
+func FoldSearch(name string) string {
+	if folded, err := FoldDomain(name); err == nil {
+		return folded
+	}
+	return strings.ToLower(name)
+}
+
 // CheckFullName checks the length of a complete name (RFC 1035 section 2.3.4).
 func CheckFullName(name string) error {
 	if len(name) > 253 {

@@ -7,6 +7,7 @@ import (
 	"gorm.io/gorm"
 
 	"opensource.internal/agent/checkin"
+	"opensource.internal/manager/internal/inventory"
 )
 
 // Agent is one agent as its check-ins describe it.
@@ -72,7 +73,7 @@ var agentSort = map[string]string{"hostname": "hostname", "siteId": "site_id", "
 // lastSeenAt (by what is stored, which may lag by a heartbeat interval).
 func (s *Store) ListAgents(ctx context.Context, filter AgentFilter, opts ListOptions) ([]Agent, int64, error) {
 	query := where(s.read.WithContext(ctx), "site_id", filter.SiteID)
-	agents, total, err := list[Agent](where(query, "hostname", filter.Hostname), opts, agentSort)
+	agents, total, err := list[Agent](where(query, "hostname", inventory.FoldSearch(filter.Hostname)), opts, agentSort)
 	s.heartbeats.mergeInto(agents)
 	return agents, total, err
 }

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"gorm.io/gorm"
@@ -41,8 +42,8 @@ var containerSort = map[string]string{
 func (s *Store) ListContainers(ctx context.Context, filter ContainerFilter, opts ListOptions) ([]Container, int64, error) {
 	query := where(s.read.WithContext(ctx), "site_id", filter.SiteID)
 	query = where(query, "node_id", filter.NodeID)
-	query = where(query, "hostname", filter.Hostname)
-	return list[Container](where(query, "owner", filter.Owner), opts, containerSort)
+	query = where(query, "hostname", inventory.FoldSearch(filter.Hostname))
+	return list[Container](where(query, "owner", strings.ToLower(filter.Owner)), opts, containerSort)
 }
 
 // GetContainer returns a container or ErrNotFound.

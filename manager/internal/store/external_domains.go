@@ -30,7 +30,7 @@ var domainSort = map[string]string{"name": "name", "createdAt": "created_at", "u
 // ListExternalDomains returns a page of domains and the number of all that
 // match. Sort: id, name, createdAt, updatedAt.
 func (s *Store) ListExternalDomains(ctx context.Context, filter ExternalDomainFilter, opts ListOptions) ([]ExternalDomain, int64, error) {
-	query := where(s.read.WithContext(ctx), "name", filter.Name)
+	query := where(s.read.WithContext(ctx), "name", inventory.FoldSearch(filter.Name))
 	return list[ExternalDomain](where(query, "default_site_id", filter.DefaultSiteID), opts, domainSort)
 }
 
