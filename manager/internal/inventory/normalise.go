@@ -97,6 +97,18 @@ func (s *Site) normaliseNetwork(f faults) {
 	}
 }
 
+// CheckAddress refuses an address that nobody in the site's network can have:
+// its first and its last. An address outside of that network is left alone,
+// and any while the network is not known.
+func (s *Site) CheckAddress(addr string) error {
+	host, err := checkin.ParseIPv4(addr)
+	network, _ := checkin.Site{DHCPRange: checkin.Text(s.DHCPRange), SubnetMask: checkin.Text(s.SubnetMask)}.ParseNetwork()
+	if err != nil || !network.Subnet.Contains(host) || checkin.HostOf(network.Subnet, host) {
+		return nil
+	}
+	return fmt.Errorf("%s is the first or last address of %s, which no host can have", host, network.Subnet)
+}
+
 // tightList removes the blanks people put after commas.
 func tightList(s string) string {
 	parts := strings.Split(s, ",")

@@ -32,7 +32,7 @@ var nodeSort = map[string]string{"name": "name", "ipv4Address": "ipv4_address", 
 // Sort: id, name, ipv4Address, createdAt, updatedAt.
 func (s *Store) ListNodes(ctx context.Context, filter NodeFilter, opts ListOptions) ([]Node, int64, error) {
 	query := where(s.read.WithContext(ctx), "site_id", filter.SiteID)
-	return list[Node](where(query, "name", filter.Name), opts, nodeSort)
+	return list[Node](where(query, "name", inventory.FoldSearch(filter.Name)), opts, nodeSort)
 }
 
 // GetNode returns a node or ErrNotFound.
@@ -105,8 +105,9 @@ func uniqueAddress(siteID int64, addr string, nodeID, containerID int64) unique 
 	}
 }
 
-// checkAddress refuses the gateway's address for a node or container of the
-// site. It returns ErrNotFound if there is no such site.
+// checkAddress refuses addresses that no node or container of the site can
+// have: the gateway's, and the first and last of the subnet. It returns
+// ErrNotFound if there is no such site.
 func checkAddress(tx *gorm.DB, siteID int64, addr string) error {
 	site, err := get[Site](tx, siteID)
 	if err != nil {
@@ -114,6 +115,9 @@ func checkAddress(tx *gorm.DB, siteID int64, addr string) error {
 	}
 	if addr != "" && addr == site.Gateway {
 		return invalid("ipv4Address", "%s is the site's gateway", addr)
+	}
+	if err := site.CheckAddress(addr); err != nil {
+		return invalid("ipv4Address", "%v", err)
 	}
 	return nil
 }

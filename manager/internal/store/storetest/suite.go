@@ -278,6 +278,11 @@ func testNetworkInSite(t *testing.T, s *store.Store) {
 	wantInvalid(t, set(func(site *inventory.Site) { site.Gateway = "192.0.2.10" }), "gateway")
 	_, err := s.CreateContainer(ctx, w.Site.ID, inventory.Container{NodeID: w.Node.ID, Hostname: "gw", IPv4Address: "192.0.2.1"})
 	wantInvalid(t, err, "ipv4Address")
+	for _, addr := range []string{"192.0.2.0", "192.0.2.255"} {
+		_, err := s.CreateNode(ctx, w.Site.ID, inventory.Node{Name: "edge", IPv4Address: addr})
+		wantInvalid(t, err, "ipv4Address")
+	}
+	must(s.CreateNode(ctx, w.Site.ID, inventory.Node{Name: "routed", IPv4Address: "198.51.100.255"}))(t) // another network
 	must(s.RecordCheckIn(ctx, store.CheckIn{
 		SiteID: w.Site.ID, Hostname: "agent", At: time.Now(), Report: checkin.Request{IPv4Address: "192.0.2.50"},
 	}))(t)
