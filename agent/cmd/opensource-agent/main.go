@@ -4,16 +4,13 @@ package main
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"os/signal"
 	"runtime"
 	"syscall"
-	"time"
 
 	"github.com/alecthomas/kong"
 
@@ -117,17 +114,5 @@ func options(c config.Config, stderr io.Writer) pass.Options {
 		StateDirectory:  c.StateDirectory,
 		Root:            c.Root,
 		Log:             logger(c.LogLevel, stderr),
-	}
-}
-
-// transport makes connections for one pass, with the authority of a private
-// certificate if one is configured. A pass speaks to one server a few times,
-// so HTTP/1.1 with one kept connection is all it needs.
-func transport(c config.Config) http.RoundTripper {
-	return &http.Transport{
-		Proxy:                  http.ProxyFromEnvironment,
-		TLSClientConfig:        &tls.Config{RootCAs: c.ManagerRoots, MinVersion: tls.VersionTLS12},
-		TLSHandshakeTimeout:    5 * time.Second,
-		MaxResponseHeaderBytes: 64 << 10,
 	}
 }
