@@ -186,6 +186,43 @@ func certificateOutsideItsTime(t *testing.T, s *site) {
 	s.wantServed(t)
 }
 
+// dnsmasqReload: a new name is told to the running dnsmasq, a new range needs a
+// restart, both at once need one.
+func dnsmasqReload(t *testing.T, s *site) {
+	process := func() string { return s.Property(t, "dnsmasq.service", "MainPID") }
+	starts := func() int { return strings.Count(s.Journal("dnsmasq.service"), "Started dnsmasq.service") }
+	container := func(name string, host int) int64 {
+		return s.manager.create(t, fmt.Sprintf("/sites/%d/containers", s.id), object{
+			"nodeId": s.node, "hostname": name, "ipv4Address": s.wires.Host(host).String(), "macAddress": fmt.Sprintf("02:00:00:00:01:%02x", host),
+		})
+	}
+	before := process()
+	first := container("first", 21)
+	s.wantPass(t, 0)
+	if process() != before {
+		t.Error("a new container restarted dnsmasq")
+	}
+	if err := s.dig("first.lab.internal", "A", s.wires.Host(21).String()); err != nil {
+		t.Error(err)
+	}
+
+	started := starts()
+	second := container("second", 22)
+	s.manager.change(t, fmt.Sprintf("/sites/%d", s.id), object{"dhcpRange": s.wires.Host(10).String() + "," + s.wires.Host(58).String()})
+	s.wantPass(t, 0)
+	if got := starts() - started; got != 1 {
+		t.Errorf("a new container and a new range started dnsmasq %d times, want once", got)
+	}
+	if err := s.dig("second.lab.internal", "A", s.wires.Host(22).String()); err != nil {
+		t.Error(err)
+	}
+	s.manager.change(t, fmt.Sprintf("/sites/%d", s.id), object{"dhcpRange": s.wires.Host(10).String() + "," + s.wires.Host(60).String()})
+	for _, id := range []int64{first, second} {
+		s.manager.remove(t, fmt.Sprintf("/containers/%d", id))
+	}
+	s.wantPass(t, 0)
+}
+
 // editedFile edits nginx.conf while the manager has nothing new.
 func editedFile(t *testing.T, s *site) {
 	running := s.Read(t, "/etc/nginx/nginx.conf")

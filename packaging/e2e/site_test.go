@@ -62,6 +62,7 @@ func TestSites(t *testing.T) {
 			{"a certificate that nginx refuses", weakCertificate},
 			{"a certificate renewed in place", renewedCertificate},
 			{"a certificate outside its time", certificateOutsideItsTime},
+			{"dnsmasq is restarted only when it must be", dnsmasqReload},
 			{"an edited nginx.conf", editedFile},
 			{"the manager away for three passes", managerAway},
 			{"connections survive a reload", connectionsSurvive},
