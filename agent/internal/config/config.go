@@ -263,16 +263,17 @@ func (r *reader) domain(name string) string {
 }
 
 // LoopbackUpstream returns "ADDRESS:PORT" of the manager if its URL names this
-// host's loopback interface, by IPv4, and the empty string otherwise.
+// host's loopback interface, by IPv4, and the empty string otherwise. What
+// answers there on the ports of the web, or by TLS, is no manager but a web
+// server in front of one: as a rule the very nginx that would ask itself.
 func (c Config) LoopbackUpstream() string {
-	host := c.ManagerURL.Hostname()
+	host, port := c.ManagerURL.Hostname(), c.ManagerURL.Port()
 	addr, err := netip.ParseAddr(host)
 	if host != "localhost" && (err != nil || !addr.IsLoopback()) {
 		return ""
 	}
-	port := c.ManagerURL.Port()
-	if port == "" {
-		port = map[string]string{"http": "80", "https": "443"}[c.ManagerURL.Scheme]
+	if c.ManagerURL.Scheme != "http" || port == "" || port == "80" || port == "443" {
+		return ""
 	}
 	return "127.0.0.1:" + port
 }

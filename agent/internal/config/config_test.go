@@ -104,9 +104,12 @@ func TestKeySources(t *testing.T) {
 func TestLoopbackUpstream(t *testing.T) {
 	for in, want := range map[string]string{
 		"http://localhost:3000":    "127.0.0.1:3000",
-		"http://127.0.0.1":         "127.0.0.1:80",
+		"http://127.0.0.1":         "",
+		"http://127.0.0.1:8080/x":  "127.0.0.1:8080",
+		"http://localhost:443":     "",
 		"http://[::1]:3000":        "127.0.0.1:3000",
-		"https://localhost":        "127.0.0.1:443",
+		"https://localhost":        "",
+		"https://localhost:8443":   "",
 		"https://manager.example":  "",
 		"http://localhost.example": "",
 	} {
