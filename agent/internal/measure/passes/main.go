@@ -16,6 +16,7 @@ import (
 	"bufio"
 	"bytes"
 	"crypto/sha256"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -65,6 +66,13 @@ type cost struct {
 }
 
 func (s *setup) run() error {
+	// A first pass is measured by removing what an earlier one wrote.
+	if made, err := os.Stat(filepath.Join(s.root, "mnt/volumes")); s.root == "" || s.root == "/" || err != nil || !made.IsDir() {
+		return fmt.Errorf("-root %q: give a folder of its own, with mnt/volumes in it", s.root)
+	}
+	if s.apply && s.live {
+		return errors.New("-apply needs a folder: leave out -live")
+	}
 	snapshot := site(s.services)
 	file := filepath.Join(s.root, "answer.json")
 	if err := os.WriteFile(file, snapshot, 0o600); err != nil {
@@ -210,9 +218,8 @@ func settle(pass func() *exec.Cmd) error {
 		time.Sleep(2500 * time.Millisecond)
 	}
 	quiet := pass()
-	words, err := quiet.CombinedOutput()
-	if err != nil || len(words) > 0 {
-		return fmt.Errorf("a pass that should be unchanged: %w\n%s", err, words)
+	if words, err := quiet.CombinedOutput(); err != nil || len(words) > 0 {
+		return fmt.Errorf("a pass that should be unchanged: %v\n%s", err, words)
 	}
 	return nil
 }
