@@ -84,6 +84,10 @@ func run(args, environ []string, stdout, stderr io.Writer) pass.Code {
 	}
 	// What nginx and dnsmasq have to read must not depend on a shell's habits.
 	syscall.Umask(0o022)
+	for name, value := range settings.Proxies {
+		// Where net/http looks for them; by hand they may come from a file.
+		_ = os.Setenv(name, value)
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	return pass.Run(ctx, options(settings, stderr))

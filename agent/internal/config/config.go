@@ -46,6 +46,9 @@ type Config struct {
 	LogLevel        slog.Level
 	Root            string // empty: the real filesystem
 	Hostname        string // empty: that of the host
+	// Proxies holds the variables of the environment that name the proxy on
+	// the way to the manager, as far as they are set.
+	Proxies map[string]string
 }
 
 // defaults are the settings that nobody has to give.
@@ -87,6 +90,7 @@ func Load(flags Flags, environ []string) (Config, error) {
 		LogLevel:        r.logLevel(),
 		Root:            root,
 		Hostname:        r.domain("AGENT_HOSTNAME"),
+		Proxies:         r.proxies(),
 	}
 	return c, errors.Join(r.mistakes...)
 }
@@ -260,6 +264,17 @@ func (r *reader) domain(name string) string {
 		r.mistake(name, err)
 	}
 	return domain
+}
+
+// proxies looks up what net/http would in the environment alone.
+func (r *reader) proxies() map[string]string {
+	found := map[string]string{}
+	for _, name := range []string{"HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "NO_PROXY", "no_proxy"} {
+		if value := r.get(name); value != "" {
+			found[name] = value
+		}
+	}
+	return found
 }
 
 // LoopbackUpstream returns "ADDRESS:PORT" of the manager if its URL names this

@@ -68,7 +68,7 @@ func TestByHandTheUnitsFilesAreRead(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	write("/etc/environment", "SITE_ID=1\nMANAGER_URL=http://one\nLOG_LEVEL=debug\n")
+	write("/etc/environment", "SITE_ID=1\nMANAGER_URL=http://one\nLOG_LEVEL=debug\nhttps_proxy=\"http://proxy:3128\"\n")
 	write("/run/opensource-agent/environment", "API_KEY='run key'\nSITE_ID=2\n")
 	write(File, "SITE_ID=3\nAPI_KEY=\"env#key\"\n")
 	c, err := Load(Flags{Root: root}, []string{"MANAGER_URL=http://real"})
@@ -77,6 +77,9 @@ func TestByHandTheUnitsFilesAreRead(t *testing.T) {
 	}
 	if c.SiteID != 3 || c.ManagerURL.Host != "real" || c.APIKey != "env#key" || c.LogLevel != slog.LevelDebug {
 		t.Errorf("config = %+v", c)
+	}
+	if len(c.Proxies) != 1 || c.Proxies["https_proxy"] != "http://proxy:3128" {
+		t.Errorf("proxies = %v", c.Proxies)
 	}
 	if want := root + "/var/lib/opensource-agent"; c.StateDirectory != want {
 		t.Errorf("state directory = %s, want %s", c.StateDirectory, want)
