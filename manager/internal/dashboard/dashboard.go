@@ -132,8 +132,12 @@ func (d *dashboard) show(c *gin.Context, status int, content templ.Component) {
 	}
 }
 
-// fault logs what went wrong and shows a page that does not tell.
+// fault logs what went wrong and shows a page that does not tell. That a
+// browser did not wait for the answer is no fault.
 func (d *dashboard) fault(c *gin.Context, act string, err error) {
+	if c.Request.Context().Err() != nil {
+		return
+	}
 	d.log.Error(act, "path", c.Request.URL.Path, "err", err)
 	d.show(c, http.StatusInternalServerError, errorPage(d.page("Something went wrong"), "The manager could not do this. Its log says why."))
 }

@@ -3,6 +3,8 @@ package dashboard_test
 import (
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -229,5 +231,25 @@ func TestUnknownPage(t *testing.T) {
 	answer := get(t, s, "/nope", "")
 	if answer.Status != 404 || !strings.Contains(string(answer.Body), "There is no such page") {
 		t.Errorf("%d %s", answer.Status, answer.Body)
+	}
+}
+
+// TestImpatientBrowsersAreNoFault: a stranger who hangs up fills no log.
+func TestImpatientBrowsersAreNoFault(t *testing.T) {
+	s := servertest.Start(t, servertest.Options{})
+	for range 20 {
+		connection, err := net.Dial("tcp", strings.TrimPrefix(s.URL, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = io.WriteString(connection, "POST /sign-in HTTP/1.1\r\nHost: manager\r\n"+
+			"Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 100\r\n\r\nname=")
+		if err := errors.Join(err, connection.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.Stop(t) // and wait for what is still being answered
+	if log := s.Log.String(); strings.Contains(log, "level=ERROR") {
+		t.Error(log)
 	}
 }
