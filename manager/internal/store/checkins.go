@@ -27,10 +27,14 @@ type CheckIn struct {
 
 // RecordCheckIn keeps a check-in in one transaction and returns the agent's
 // id. There is one agent per site and host name, however many first check-ins
-// arrive at once. It returns ErrNotFound if there is no such site.
+// arrive at once; of more than agentsPerSite those seen longest ago are
+// forgotten. It returns ErrNotFound if there is no such site.
 func (s *Store) RecordCheckIn(ctx context.Context, c CheckIn) (agentID int64, err error) {
 	err = s.update(ctx, func(tx *gorm.DB) error {
 		if agentID, err = recordAgent(tx, c); err != nil {
+			return err
+		}
+		if err := forgetOldest(tx, c.SiteID, agentID); err != nil {
 			return err
 		}
 		return recordVolumes(tx, c)
@@ -60,6 +64,19 @@ func recordAgent(tx *gorm.DB, c CheckIn) (int64, error) {
 		return 0, fmt.Errorf("record agent: %w", err)
 	}
 	return row.ID, nil
+}
+
+// agentsPerSite is how many agents of a site are remembered. A site has one or
+// a few; but a host may have a new name after every start, as containers do,
+// and whoever holds an agent's key may make up names.
+const agentsPerSite = 100
+
+// forgetOldest drops the agents of a site that were seen longest ago when there
+// are too many, but never the one that has just been recorded.
+func forgetOldest(tx *gorm.DB, siteID, recorded int64) error {
+	return remove[Agent](tx, `site_id = ? AND id <> ? AND id NOT IN
+		(SELECT id FROM agents WHERE site_id = ? ORDER BY last_seen_at DESC, id DESC LIMIT ?)`,
+		siteID, recorded, siteID, agentsPerSite)
 }
 
 func recordVolumes(tx *gorm.DB, c CheckIn) error {

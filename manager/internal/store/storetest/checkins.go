@@ -137,6 +137,35 @@ func testAgents(t *testing.T, s *store.Store) {
 	wantNotFound(t, err)
 }
 
+// testTooManyAgents: those seen longest ago are forgotten, of that site alone.
+func testTooManyAgents(t *testing.T, s *store.Store) {
+	w1, w2 := NewWorld(t, s, 1), NewWorld(t, s, 2)
+	ctx := t.Context()
+	checkIn := func(site int64, name string, at time.Time) {
+		must(s.RecordCheckIn(ctx, store.CheckIn{SiteID: site, Hostname: name, At: at}))(t)
+	}
+	start := time.Date(2026, 2, 16, 9, 36, 0, 0, time.UTC)
+	checkIn(w2.Site.ID, "other", start.Add(-time.Hour))
+	for i := range 110 {
+		checkIn(w1.Site.ID, fmt.Sprintf("agent-%d", i), start.Add(time.Duration(i)*time.Second))
+		checkIn(w1.Site.ID, "faithful", start.Add(time.Duration(i)*time.Second))
+	}
+	checkIn(w1.Site.ID, "clock-set-back", start.Add(-24*time.Hour))
+	agents, total, err := s.ListAgents(ctx, store.AgentFilter{SiteID: w1.Site.ID}, store.ListOptions{Limit: store.All})
+	if err != nil || total != 101 {
+		t.Fatalf("%d agents, %v", total, err)
+	}
+	for _, agent := range agents {
+		if agent.Hostname == "agent-0" {
+			t.Error("the one seen longest ago is still there")
+		}
+	}
+	for site, name := range map[int64]string{w1.Site.ID: "faithful", w2.Site.ID: "other"} {
+		must(s.FindAgent(ctx, site, name))(t)
+	}
+	must(s.FindAgent(ctx, w1.Site.ID, "clock-set-back"))(t)
+}
+
 func testHeartbeats(t *testing.T, s *store.Store) {
 	w := NewWorld(t, s, 1)
 	ctx := t.Context()

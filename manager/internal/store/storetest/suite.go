@@ -35,6 +35,7 @@ func Run(t *testing.T, open func(testing.TB) *store.Store) {
 		"change counters":                        testVersions,
 		"the counter of keys":                    testKeyCounter,
 		"one agent per site and host name":       testAgents,
+		"agents of too many names":               testTooManyAgents,
 		"heartbeats are seen before they land":   testHeartbeats,
 		"volume results":                         testVolumeResults,
 		"revisions":                              testRevisions,
