@@ -17,7 +17,10 @@ func TestDescriptionNamesOurErrorsAndTheCheckIn(t *testing.T) {
 	var spec struct {
 		OpenAPI    string
 		Servers    []struct{ URL string }
-		Paths      map[string]map[string]struct{ OperationID string }
+		Paths      map[string]map[string]struct {
+			OperationID string
+			Security    *[]map[string][]string
+		}
 		Components struct{ Schemas map[string]json.RawMessage }
 	}
 	if err := json.Unmarshal(answer.Body, &spec); err != nil {
@@ -49,6 +52,10 @@ func TestDescriptionNamesOurErrorsAndTheCheckIn(t *testing.T) {
 				t.Errorf("%s %s: operation id %q", method, path, operation.OperationID)
 			}
 			ids[operation.OperationID] = true
+			open := path == "/health" || path == "/session" && method == "post"
+			if described := operation.Security != nil && len(*operation.Security) == 0; described != open {
+				t.Errorf("%s %s: needs no credentials: %v, described: %v", method, path, open, described)
+			}
 		}
 	}
 }

@@ -76,6 +76,7 @@ func (a *API) routes(engine *gin.Engine, checkIn http.Handler) {
 	get(api, "/users/{id}", "Show a user", a.getUser)
 	remove(api, "/users/{id}", "Delete a user", a.deleteUser)
 
+	describeOpen(open.OpenAPI())
 	describeCheckIn(open.OpenAPI())
 	members.GET("/openapi.json", openAPI(open, a.log))
 }
