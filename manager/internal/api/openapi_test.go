@@ -15,9 +15,9 @@ func TestDescriptionNamesOurErrorsAndTheCheckIn(t *testing.T) {
 		t.Errorf("content type %q", got)
 	}
 	var spec struct {
-		OpenAPI    string
-		Servers    []struct{ URL string }
-		Paths      map[string]map[string]struct {
+		OpenAPI string
+		Servers []struct{ URL string }
+		Paths   map[string]map[string]struct {
 			OperationID string
 			Security    *[]map[string][]string
 		}
