@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -151,6 +152,7 @@ func TestParseSnapshotRefuses(t *testing.T) {
 		"something after it":   `{"site":null,"nginx":{` + lists + `}} {}`,
 		"cut off":              `{"site":null,"nginx":{` + lists,
 		"an error in disguise": `{"error":"x"}`,
+		"too many objects":     `{"site":null,"nginx":{` + lists + `},"x":[{}` + strings.Repeat(",{}", MaxObjects) + `]}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			if s, err := ParseSnapshot([]byte(body)); err == nil {

@@ -153,11 +153,19 @@ func Encode(s Snapshot) (data []byte, etag string, err error) {
 	return data, ETag(data), nil
 }
 
+// MaxObjects is how many JSON objects a snapshot may have: many times those of
+// the largest site. Millions of tiny ones fit into MaxAnswer, and would take
+// gigabytes of memory and minutes to render.
+const MaxObjects = 250_000
+
 // ParseSnapshot reads a snapshot as strictly as a running site deserves: one
 // JSON object, `site` present (null only means bootstrap), every list that an
 // empty site would have present as a list. Unknown fields are ignored. The
 // values themselves are parsed where they are used.
 func ParseSnapshot(data []byte) (Snapshot, error) {
+	if bytes.Count(data, []byte{'{'}) > MaxObjects {
+		return Snapshot{}, fmt.Errorf("parse snapshot: more than %d objects", MaxObjects)
+	}
 	var s Snapshot
 	if err := json.Unmarshal(data, &s); err != nil {
 		return Snapshot{}, fmt.Errorf("parse snapshot: %w", err)
