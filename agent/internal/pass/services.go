@@ -6,6 +6,8 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -25,9 +27,7 @@ func (p *pass) ensureServices(ctx context.Context) {
 		p.noteReceived()
 		return
 	}
-	for domain, note := range p.facts.CertificateNotes {
-		p.Log.Warn("certificate", "domain", domain, "error", note)
-	}
+	p.logCertificates()
 	facts := p.renderFacts()
 	results := make([]state.Service, len(p.services))
 	var running sync.WaitGroup
@@ -74,13 +74,34 @@ func (p *pass) ensureService(ctx context.Context, service services.Service, fact
 		at := time.Now().UTC().Truncate(time.Second)
 		now.AppliedAt = &at
 	}
-	for _, left := range result.LeftOut {
-		p.Log.Warn("record left out", "service", service.Name, "kind", left.Kind, "id", left.ID, "name", left.Name, "reason", left.Reason)
-	}
+	p.logLeftOut(service.Name, result.LeftOut)
 	if len(result.LeftOut) > 0 && now.Message == "" {
 		now.Message = leftOutMessage(result.LeftOut)
 	}
 	return now
+}
+
+// maxLines is how many lines of one kind a pass logs; the manager is told more.
+const maxLines = 20
+
+func (p *pass) logCertificates() {
+	for i, domain := range slices.Sorted(maps.Keys(p.facts.CertificateNotes)) {
+		if i == maxLines {
+			p.Log.Warn("further certificates have faults", "count", len(p.facts.CertificateNotes)-i)
+			return
+		}
+		p.Log.Warn("certificate", "domain", domain, "error", p.facts.CertificateNotes[domain])
+	}
+}
+
+func (p *pass) logLeftOut(service string, leftOut []checkin.QuarantinedItem) {
+	for i, left := range leftOut {
+		if i == maxLines {
+			p.Log.Warn("further records left out", "service", service, "count", len(leftOut)-i)
+			return
+		}
+		p.Log.Warn("record left out", "service", service, "kind", left.Kind, "id", left.ID, "name", left.Name, "reason", left.Reason)
+	}
 }
 
 func inForce(outcome checkin.Outcome) bool {

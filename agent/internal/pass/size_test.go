@@ -1,8 +1,10 @@
 package pass
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 
@@ -23,7 +25,15 @@ func TestACheckInFitsWhateverItHasToTell(t *testing.T) {
 		})
 	}
 	s.publish(snapshot)
-	s.pass(Rejected)
+	options := s.options()
+	var log bytes.Buffer
+	options.Log = slog.New(slog.NewTextHandler(&log, nil))
+	if code := Run(t.Context(), options); code != Rejected {
+		t.Errorf("exit code %d", code)
+	}
+	if lines := strings.Count(log.String(), "record left out"); lines != maxLines || !strings.Contains(log.String(), "count=7980") {
+		t.Errorf("%d records are logged as left out", lines)
+	}
 	requests, _ := s.take()
 	told := last(t, requests)
 	body, err := json.Marshal(told)
