@@ -100,7 +100,7 @@ func FuzzFoldDomain(f *testing.F) {
 }
 
 func TestContainerNames(t *testing.T) {
-	for _, name := range []string{"web_1", "-web", "web-", "", strings.Repeat("x", 64), "web.example", "web ", "wéb", "1.2"} {
+	for _, name := range []string{"web_1", "-web", "web-", "", strings.Repeat("x", 64), "web.example", "web ", "wéb", "1.2", "LocalHost"} {
 		c := inventory.Container{NodeID: 1, Hostname: name}
 		wantFaults(t, c.Normalise(), "hostname")
 		n := inventory.Node{Name: name}

@@ -121,7 +121,7 @@ func tightList(s string) string {
 // Normalise folds the node's values. The error is an *InvalidError.
 func (n *Node) Normalise() error {
 	f := faults{}
-	f.must("name", &n.Name, checkin.ParseLabel)
+	f.must("name", &n.Name, parseHostName)
 	f.fold("ipv4Address", &n.IPv4Address, parseHost)
 	switch n.Type {
 	case "":
@@ -139,7 +139,7 @@ func (c *Container) Normalise() error {
 	if c.NodeID <= 0 {
 		f["nodeId"] = "is required"
 	}
-	f.must("hostname", &c.Hostname, checkin.ParseLabel)
+	f.must("hostname", &c.Hostname, parseHostName)
 	f.fold("owner", &c.Owner, parseComponent)
 	f.fold("ipv4Address", &c.IPv4Address, parseHost)
 	f.fold("macAddress", &c.MACAddress, checkin.ParseMAC)
@@ -288,6 +288,15 @@ func parsePath(s string) (string, error) {
 		return "", fmt.Errorf("%s: a path has only printable characters and no comma", quoted(s))
 	}
 	return s, nil
+}
+
+// parseHostName checks the name of a node or container in the site's DNS.
+func parseHostName(s string) (string, error) {
+	name, err := checkin.ParseLabel(s)
+	if err == nil && name == "localhost" {
+		return "", errors.New(`"localhost" is what every host calls itself`)
+	}
+	return name, err
 }
 
 func parseHost(s string) (string, error) {
