@@ -18,7 +18,8 @@ run: deps-run build ## Start the manager with a demo site and a sandboxed agent;
 
 .PHONY: test
 test: deps-test $(TOOLS)/gotestsum ## Run all tests near the code, with the race detector.
-	$(TOOLS)/gotestsum --format pkgname-and-test-fails --jsonfile build/test.json -- -race -tags $(TAGS) -timeout 15m work
+	@mkdir -p build/screenshots
+	SCREENSHOTS=$(CURDIR)/build/screenshots $(TOOLS)/gotestsum --format pkgname-and-test-fails --jsonfile build/test.json -- -race -tags $(TAGS) -timeout 15m work
 
 .PHONY: e2e
 e2e: deps-e2e $(TOOLS)/gotestsum deb ## Install the packages on booted Debian machines and try the main job (needs root).
@@ -44,7 +45,7 @@ build: ## Build both programs into build/.
 	CGO_ENABLED=1 go build -tags $(TAGS) -trimpath -ldflags "$(LDFLAGS)" -o build/opensource-manager ./manager/cmd/opensource-manager
 
 .PHONY: deb
-deb: $(TOOLS)/nfpm ## Build the Debian packages into build/.
+deb: deps-deb $(TOOLS)/nfpm ## Build the Debian packages into build/.
 	packaging/build-deb
 
 .PHONY: golden
@@ -60,8 +61,8 @@ help: ## List the targets.
 	@sed -n 's/^\([a-z0-9]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 16
 
 # The packages of Debian that each target needs.
-.PHONY: deps-run deps-test deps-e2e deps-lint deps-bench
-deps-run deps-test deps-e2e deps-lint deps-bench: deps-%:
+.PHONY: deps-run deps-test deps-deb deps-e2e deps-lint deps-bench
+deps-run deps-test deps-deb deps-e2e deps-lint deps-bench: deps-%:
 	@tools/install-deps $*
 
 # Development tools have their own module, so that no program depends on them.
