@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/net/idna"
+
 	"opensource.internal/agent/checkin"
 	"opensource.internal/manager/internal/store"
 )
@@ -193,7 +195,7 @@ func describeService(name string, report checkin.ServiceReport) serviceView {
 		view.Held = fmt.Sprintf("Held by %s until %s: %s", h.By, h.Until.UTC().Format(humanTime), h.Reason)
 	}
 	for _, q := range report.Quarantined {
-		record := q.Kind + " " + q.Name
+		record := q.Kind + " " + readable(q.Name)
 		if q.ID != 0 {
 			record += " (" + strconv.FormatInt(q.ID, 10) + ")"
 		}
@@ -283,7 +285,7 @@ func certificateWarning(domain string, c checkin.Certificate, now time.Time) str
 	if c.State == checkin.CertificateOK && !c.Fallback {
 		return ""
 	}
-	words := fmt.Sprintf("Certificate of %s: %s", domain, c.State)
+	words := fmt.Sprintf("Certificate of %s: %s", readable(domain), c.State)
 	if c.NotAfter != nil {
 		if left := c.NotAfter.Sub(now); left > 0 {
 			words += ", valid for " + span(left) + " more"
@@ -295,6 +297,16 @@ func certificateWarning(domain string, c checkin.Certificate, now time.Time) str
 		words += "; the self-signed one is served instead"
 	}
 	return words + "."
+}
+
+// readable shows an internationalised name as people write it, beside the form
+// it is served under: two that look alike stay apart.
+func readable(name string) string {
+	written, err := idna.Display.ToUnicode(name)
+	if err != nil || written == name {
+		return name
+	}
+	return written + " (" + name + ")"
 }
 
 // counts sums the list up.

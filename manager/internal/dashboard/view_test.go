@@ -71,3 +71,21 @@ func TestClockSkewIsTold(t *testing.T) {
 		}
 	}
 }
+
+func TestNamesAreReadable(t *testing.T) {
+	for name, want := range map[string]string{
+		"example.com": "example.com", "xn--bcher-kva.example": "bücher.example (xn--bcher-kva.example)",
+		"xn--zzzzzzzz-": "xn--zzzzzzzz-", "<b>": "<b>", "": "", "_sip._tcp": "_sip._tcp",
+	} {
+		if got := readable(name); got != want {
+			t.Errorf("%q: %q, want %q", name, got, want)
+		}
+	}
+	view := describeService("nginx", checkin.ServiceReport{Quarantined: []checkin.QuarantinedItem{{Kind: "http", Name: "xn--bcher-kva.example"}}})
+	warning := certificateWarning("xn--bcher-kva.example", checkin.Certificate{State: checkin.CertificateMissing}, time.Now())
+	for _, words := range []string{view.Quarantined[0].Record, warning} {
+		if !strings.Contains(words, "bücher.example") {
+			t.Errorf("not readable: %s", words)
+		}
+	}
+}
