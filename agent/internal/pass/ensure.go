@@ -19,6 +19,7 @@ func (p *pass) ensure(ctx context.Context) {
 	ctx, cancel := context.WithDeadline(ctx, p.started.Add(workLimit))
 	defer cancel()
 	p.ensured = digest(p.accepted.Data)
+	p.applied[p.ensured] = true
 	p.probe(ctx)
 
 	var running sync.WaitGroup

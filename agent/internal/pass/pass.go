@@ -81,7 +81,8 @@ type pass struct {
 	warned     map[string]bool   // what was logged about the host already
 	unitStates map[string]string // ActiveState by service name
 	rounds     int
-	ensured    string // digest of the snapshot this pass has put into force
+	ensured    string          // digest of the snapshot this pass has put into force last
+	applied    map[string]bool // digests of all it has put into force
 	// manager is why the manager's answer could not be had or not be used.
 	manager error
 	// own holds what went wrong with the agent's own work.
@@ -116,7 +117,7 @@ func begin(ctx context.Context, o Options) (*pass, func(), error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	p := &pass{Options: o, started: time.Now(), dir: dir}
+	p := &pass{Options: o, started: time.Now(), dir: dir, applied: map[string]bool{}}
 	var warnings []error
 	p.state, p.accepted, warnings = dir.Load()
 	for _, warning := range warnings {
@@ -197,11 +198,15 @@ func (p *pass) accept(answer checkin.Answer) (fresh bool, err error) {
 	if site != nil && site.ID != p.SiteID {
 		return false, fmt.Errorf("manager answered with site %d instead of %d: not obeyed", site.ID, p.SiteID)
 	}
+	fresh = digest(answer.Data) != p.ensured
+	if fresh && p.applied[digest(answer.Data)] {
+		p.Log.Warn("manager went back to an earlier snapshot of this pass: left for the next one", "etag", answer.ETag)
+		return false, nil
+	}
 	p.accepted = state.Accepted{ETag: answer.ETag, Data: answer.Data, Snapshot: answer.Snapshot}
 	p.probed = false
 	p.state.RealSite = p.state.RealSite || site != nil
 	p.state.Volumes.Told = false // every snapshot is answered with all results
-	fresh = digest(answer.Data) != p.ensured
 	if fresh {
 		p.Log.Info("snapshot received", "etag", answer.ETag)
 	}

@@ -128,6 +128,27 @@ func TestASnapshotAnsweredAgainIsSettled(t *testing.T) {
 	}
 }
 
+// Two managers behind one address may differ for a while: the site must not be
+// reloaded to and fro.
+func TestManagersThatDifferDoNotMakeASiteFlap(t *testing.T) {
+	s := newSite(t)
+	n := 0
+	s.respond(func(w http.ResponseWriter, r *http.Request) {
+		n++
+		snapshot := lab()
+		snapshot.NGINX.HTTPServices[0].ExternalHostname = []string{"one", "other"}[n%2]
+		data, etag, _ := checkin.Encode(snapshot)
+		answerSnapshot(w, r, data, etag)
+	})
+	s.pass(Settled)
+	if _, statuses := s.take(); len(statuses) != 3 {
+		t.Errorf("answers = %v, want one of each and one more", statuses)
+	}
+	if !strings.Contains(s.read("etc/nginx/nginx.conf"), "one.example.com") || !strings.Contains(s.read("var/lib/opensource-agent/snapshot.json"), `"one"`) {
+		t.Error("what is remembered is not what is in force")
+	}
+}
+
 func TestWeakTagIsSentBack(t *testing.T) {
 	s := newSite(t)
 	data, etag, _ := checkin.Encode(lab())
