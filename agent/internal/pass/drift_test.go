@@ -13,6 +13,46 @@ import (
 	"opensource.internal/agent/checkin"
 )
 
+func TestEditedFileIsRestoredAndTold(t *testing.T) {
+	for _, away := range []bool{false, true} {
+		t.Run(fmt.Sprintf("manager away %v", away), func(t *testing.T) {
+			s := newSite(t)
+			s.publish(lab())
+			s.pass(Settled)
+			s.take()
+			want := s.read("etc/nginx/nginx.conf")
+			s.write("etc/nginx/nginx.conf", want+"# edited by hand\n")
+			if away {
+				s.respond(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) })
+				s.pass(ManagerAway)
+				s.take()
+				s.publish(lab())
+				s.pass(Settled)
+			} else {
+				s.pass(Settled)
+			}
+			if s.read("etc/nginx/nginx.conf") != want {
+				t.Error("the file was not restored")
+			}
+			requests, _ := s.take()
+			found := false
+			for _, r := range requests {
+				for _, drift := range r.Services["nginx"].Drift {
+					found = found || strings.HasSuffix(drift.Path, "/etc/nginx/nginx.conf") && strings.Contains(drift.Diff, "+# edited by hand") && len(drift.Diff) <= checkin.MaxDiff
+				}
+			}
+			if !found {
+				t.Errorf("the edit was not told: %+v", requests)
+			}
+			s.pass(Settled)
+			requests, _ = s.take()
+			if drift := last(t, requests).Services["nginx"].Drift; drift != nil {
+				t.Errorf("told again: %+v", drift)
+			}
+		})
+	}
+}
+
 // A second tool that writes the same file must not make the report grow until
 // no manager takes it.
 func TestDriftThatIsNotToldYetDoesNotPileUp(t *testing.T) {
