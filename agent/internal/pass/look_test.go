@@ -43,3 +43,19 @@ func TestOnlyTheServedPairOfTheDashboardIsTold(t *testing.T) {
 		})
 	}
 }
+
+func TestWithoutAManagerOnThisHostItsNameNeedsNoCertificate(t *testing.T) {
+	s := newSite(t)
+	s.publish(lab())
+	for upstream, want := range map[string][]string{"": {"example.com"}, "127.0.0.1:3000": {"example.com", "manager.example.org"}} {
+		options := s.options()
+		options.ManagerUpstream, options.ManagerHostname = upstream, "manager.example.org"
+		if code := Run(t.Context(), options); code != Settled {
+			t.Errorf("exit code %d", code)
+		}
+		requests, _ := s.take()
+		if diff := cmp.Diff(want, slices.Sorted(maps.Keys(last(t, requests).Certificates))); diff != "" {
+			t.Errorf("upstream %q (-want +got):\n%s", upstream, diff)
+		}
+	}
+}

@@ -118,6 +118,9 @@ func begin(ctx context.Context, o Options) (*pass, func(), error) {
 		return nil, nil, err
 	}
 	p := &pass{Options: o, started: time.Now(), dir: dir, applied: map[string]bool{}}
+	if p.ManagerUpstream == "" {
+		p.ManagerHostname = "" // no server for it, and no certificate to tell of
+	}
 	var warnings []error
 	p.state, p.accepted, warnings = dir.Load()
 	for _, warning := range warnings {
