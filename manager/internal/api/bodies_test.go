@@ -136,6 +136,19 @@ func TestOnlyJSONBodiesAreRead(t *testing.T) {
 			t.Errorf("%s: status %d, want %d: %s", contentType, answer.Status, status, answer.Body)
 		}
 	}
+	// What takes much memory to decode is refused before that, from strangers too.
+	huge := `{"a":` + strings.Repeat("[0],", 1<<13) + `0}`
+	if answer := s.Do(t, "POST", "/api/v1/session", huge, nil); answer.Status != 413 {
+		t.Errorf("sign-in of %d bytes: status %d", len(huge), answer.Status)
+	}
+	var many []string
+	for n := range 1000 {
+		many = append(many, fmt.Sprintf(`"f%d":0`, n))
+	}
+	answer := s.Call(t, "POST", "/sites", "{"+strings.Join(many, ",")+"}")
+	if fault := servertest.Error(t, answer); answer.Status != 422 || len(fault.Fields) > 50 || len(answer.Body) > 10<<10 {
+		t.Errorf("1000 unknown fields: status %d, %d fields, %d bytes", answer.Status, len(fault.Fields), len(answer.Body))
+	}
 	large := s.Call(t, "POST", "/sites", `{"name":"`+strings.Repeat("a", 2<<20)+`"}`)
 	if fault := servertest.Error(t, large); large.Status != 413 {
 		t.Errorf("2 MiB: status %d %v", large.Status, fault)

@@ -56,9 +56,9 @@ const databaseTimeout = 8 * time.Second
 
 // ServeHTTP implements http.Handler.
 func (h *CheckIn) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	told, fault := readCheckIn(w, r)
 	versions, broken := h.look(r.Context())
-	if err := h.admit(r, told, fault, versions); err != nil {
+	told, err := h.admit(w, r, versions)
+	if err != nil {
 		Refuse(w, r, err)
 		return
 	}
@@ -87,22 +87,25 @@ func (h *CheckIn) look(ctx context.Context) (*store.Versions, error) {
 	return &versions, nil
 }
 
-// admit lets the sender of a check-in in, if it could be read. Who has no
-// valid credentials learns nothing about the body.
-func (h *CheckIn) admit(r *http.Request, told *told, fault error, versions *store.Versions) error {
-	var siteID int64
-	if fault == nil {
-		told.at = h.now().UTC()
-		siteID = told.siteID
+// admit reads a check-in of somebody who may send it. For which site that is
+// only the body says, but a stranger's is not even read.
+func (h *CheckIn) admit(w http.ResponseWriter, r *http.Request, versions *store.Versions) (*told, error) {
+	const noSite = 0
+	if err := h.authorize(r, noSite, versions); errors.Is(err, auth.ErrUnauthorized) && !mayBeOwnAgent(r) {
+		return nil, err
 	}
-	err := h.authorize(r, siteID, versions)
-	if fault != nil {
-		if errors.Is(err, auth.ErrUnauthorized) && (carriesCredentials(r) || !auth.Peer(r).IsLoopback()) {
-			return err
-		}
-		return fault
+	told, err := readCheckIn(w, r)
+	if err != nil {
+		return nil, err
 	}
-	return err
+	told.at = h.now().UTC()
+	return told, h.authorize(r, told.siteID, versions)
+}
+
+// mayBeOwnAgent reports whether a request without credentials comes from this
+// host, whose agent may need none.
+func mayBeOwnAgent(r *http.Request) bool {
+	return !carriesCredentials(r) && auth.FromThisHost(r)
 }
 
 func carriesCredentials(r *http.Request) bool {

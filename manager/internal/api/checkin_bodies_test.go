@@ -115,17 +115,31 @@ func TestCheckInChunkedBodyTooLarge(t *testing.T) {
 	}
 }
 
-// TestCheckInTakesNoMemoryForPromises: a stranger who announces a body and does
-// not send it must cost next to nothing.
+// TestCheckInTakesNoMemoryForPromises: who announces a body and does not send
+// it must cost next to nothing, and a stranger's is not read at all.
 func TestCheckInTakesNoMemoryForPromises(t *testing.T) {
 	c := newCheckIns(t)
-	body := &promise{}
-	r := httptest.NewRequest(http.MethodPost, "/api/v1/agents", body)
-	r.ContentLength = 1 << 20
-	w := httptest.NewRecorder()
-	c.handler.ServeHTTP(w, r)
-	if w.Code != http.StatusUnauthorized || body.buffer == 0 || body.buffer > 16<<10 {
-		t.Errorf("status %d, read into %d bytes", w.Code, body.buffer)
+	for _, test := range []struct {
+		name, peer, header, value string
+		status                    int
+		read                      bool
+	}{
+		{"stranger", "203.0.113.9:5555", "Accept", "*/*", http.StatusUnauthorized, false},
+		{"stranger through a proxy", "127.0.0.1:5555", "X-Forwarded-For", "203.0.113.9", http.StatusUnauthorized, false},
+		{"wrong key", "203.0.113.9:5555", "Authorization", "Bearer wrong", http.StatusUnauthorized, false},
+		{"wrong key on this host", "127.0.0.1:5555", "Authorization", "Bearer wrong", http.StatusUnauthorized, false},
+		{"own agent", "127.0.0.1:5555", "Accept", "*/*", http.StatusBadRequest, true},
+		{"agent", "203.0.113.9:5555", "Authorization", "Bearer site-1", http.StatusBadRequest, true},
+	} {
+		body := &promise{}
+		r := httptest.NewRequest(http.MethodPost, "/api/v1/agents", body)
+		r.ContentLength, r.RemoteAddr = 1<<20, test.peer
+		r.Header.Set(test.header, test.value)
+		w := httptest.NewRecorder()
+		c.handler.ServeHTTP(w, r)
+		if read := body.buffer > 0; w.Code != test.status || read != test.read || body.buffer > 16<<10 {
+			t.Errorf("%s: status %d, read into %d bytes", test.name, w.Code, body.buffer)
+		}
 	}
 }
 

@@ -85,14 +85,20 @@ func fromHuma(ctx huma.Context, status int, message string, errs ...error) huma.
 	case status == http.StatusUnsupportedMediaType:
 		return &Error{Status: status, Code: "unsupported_media_type", Message: "the body must be application/json"}
 	case status == http.StatusRequestEntityTooLarge:
-		return &Error{Status: status, Code: "too_large", Message: "the body has at most 1 MiB"}
+		return &Error{Status: status, Code: "too_large", Message: "the body has at most 16 KiB"}
 	}
 	return &Error{Status: status, Code: strings.ReplaceAll(strings.ToLower(http.StatusText(status)), " ", "_"), Message: message}
 }
 
+// maxFaults is how many fields an error names: somebody may send thousands.
+const maxFaults = 50
+
 func validationError(errs []error) *Error {
 	fields := map[string]string{}
 	for _, err := range errs {
+		if len(fields) == maxFaults {
+			break
+		}
 		var detail *huma.ErrorDetail
 		if !errors.As(err, &detail) {
 			continue

@@ -15,6 +15,10 @@ import (
 // an answer or an error for toError.
 type handler[I, O any] func(context.Context, *I) (*O, error)
 
+// maxBody is more than any record needs, in bytes. What is decoded without being
+// known takes a hundred times its length, and signing in needs no credentials.
+const maxBody = 16 << 10
+
 // register adds an operation to the API and its description.
 func register[I, O any](api huma.API, method, path, summary string, success int, h handler[I, O]) {
 	huma.Register(api, huma.Operation{
@@ -23,6 +27,7 @@ func register[I, O any](api huma.API, method, path, summary string, success int,
 		Path:          path,
 		Summary:       summary,
 		DefaultStatus: success,
+		MaxBodyBytes:  maxBody,
 		Tags:          []string{strings.Split(path, "/")[1]},
 	}, func(ctx context.Context, in *I) (*O, error) {
 		out, err := h(ctx, in)

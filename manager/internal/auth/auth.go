@@ -158,7 +158,7 @@ func (a *Auth) AuthorizeCheckIn(r *http.Request, siteID int64, versions *store.V
 
 // trustLoopback lets the manager's own agent in until its site has a key.
 func (a *Auth) trustLoopback(r *http.Request, siteID int64, versions *store.Versions) error {
-	if a.loopbackSite == 0 || siteID != a.loopbackSite || !fromThisHost(r) {
+	if a.loopbackSite == 0 || siteID != a.loopbackSite || !FromThisHost(r) {
 		return ErrUnauthorized
 	}
 	set, err := a.keys.load(r.Context(), versions)

@@ -62,9 +62,9 @@ func forwarded(h http.Header) bool {
 	return false
 }
 
-// fromThisHost reports whether a request was made on this host by a program
+// FromThisHost reports whether a request was made on this host by a program
 // that talks to the manager directly. HTTP/1.0 is what nginx's bare proxy_pass
 // speaks, which sets no header either; no agent speaks it.
-func fromThisHost(r *http.Request) bool {
+func FromThisHost(r *http.Request) bool {
 	return Peer(r).IsLoopback() && !forwarded(r.Header) && r.ProtoAtLeast(1, 1)
 }
