@@ -45,12 +45,27 @@ func TestLiveDHCP(t *testing.T) {
 		t.Fatal(err, result.LeftOut)
 	}
 	writeFiles(t, result)
-	startDNSMasq(t, facts)
+	pidFile := startDNSMasq(t, facts)
 	waitForSentinel(t, result)
 
 	want := "203.0.113.50 255.255.255.0 203.0.113.1 203.0.113.2 lab.internal lab.internal web"
 	if diff := cmp.Diff(want, lease(t, "client")); diff != "" {
 		t.Errorf("the known card (-want +got):\n%s", diff)
+	}
+	// Names that dnsmasq's syntax has another meaning for.
+	for _, name := range []string{"ignore", "infinite", "12h", "1234"} {
+		snapshot.Site.Nodes[0].Containers[0].Hostname = name
+		result, err := DNSMasq(snapshot, facts, LoadTemplates(nil))
+		if err != nil || len(result.LeftOut) > 0 {
+			t.Fatal(err, result.LeftOut)
+		}
+		writeFiles(t, result)
+		hangUp(t, pidFile)
+		waitForSentinel(t, result)
+		want := "203.0.113.50 255.255.255.0 203.0.113.1 203.0.113.2 lab.internal lab.internal " + name
+		if diff := cmp.Diff(want, lease(t, "client")); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
 	}
 	if out, err := exec.CommandContext(t.Context(), "ip", "link", "set", "client", "address", unknown).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)

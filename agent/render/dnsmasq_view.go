@@ -38,12 +38,14 @@ type dnsHost struct {
 	Address  netip.Addr
 }
 
-// reservation is an address kept for a network card. Name may be empty.
+// reservation is an address kept for a network card. FullName may be empty. A
+// name without its domain would be ambiguous: dnsmasq reads "ignore", "infinite"
+// or "12h" as something else (dnsmasq(8), --dhcp-host).
 type reservation struct {
-	Record  Record
-	MAC     string
-	Address netip.Addr
-	Name    string
+	Record   Record
+	MAC      string
+	Address  netip.Addr
+	FullName string
 }
 
 // srvRecord is an SRV record; its names are full ones.
@@ -181,11 +183,11 @@ func (v *dnsmasqView) parseReservation(c checkin.Container, containers map[strin
 		return reservation{}, err
 	}
 	// A name that is not this container's was left out as a host already.
-	name, err := checkin.ParseLabel(c.Hostname)
-	if err != nil || containers[name] != address {
-		name = ""
+	r := reservation{MAC: mac, Address: address}
+	if name, err := checkin.ParseLabel(c.Hostname); err == nil && containers[name] == address {
+		r.FullName = name + "." + v.Domain
 	}
-	return reservation{MAC: mac, Address: address, Name: name}, nil
+	return r, nil
 }
 
 func (v *dnsmasqView) addSRVRecords(records []checkin.DNSRecord, containers map[string]netip.Addr, left *leftOut) {

@@ -290,7 +290,7 @@ func TestDNSMasqReservations(t *testing.T) {
 			}
 			wantLeftOut(t, got, test.kind, test.reason)
 			wantLastLine(t, got.Files[1], test.host, "192.0.2.103 mail.lab.internal mail")
-			wantLastLine(t, got.Files[0], test.lease, "02:00:00:00:00:03,192.0.2.103,mail")
+			wantLastLine(t, got.Files[0], test.lease, "02:00:00:00:00:03,192.0.2.103,mail.lab.internal")
 		})
 	}
 }

@@ -36,7 +36,7 @@ func TestLines(t *testing.T) {
 		{nginx.Files[0], "        listen 2201 udp reuseport;", Record{Kind: checkin.KindStream, ID: 6, Name: "udp/2201"}},
 		{nginx.Files[0], "http {", Record{}},
 		{nginx.Files[0], "stream {", Record{}},
-		{dnsmasq.Files[0], "02:00:00:00:00:03,192.0.2.103,mail", Record{Kind: checkin.KindReservation, Name: "mail"}},
+		{dnsmasq.Files[0], "02:00:00:00:00:03,192.0.2.103,mail.lab.internal", Record{Kind: checkin.KindReservation, Name: "mail"}},
 		{dnsmasq.Files[1], "192.0.2.10 pve1.lab.internal pve1", Record{Kind: checkin.KindHost, Name: "pve1"}},
 		{dnsmasq.Files[4], "srv-host=_sip._tcp.lab.internal,web.lab.internal,5060", Record{Kind: checkin.KindSRV, ID: 7, Name: "_sip._tcp"}},
 		{dnsmasq.Files[4], "domain=lab.internal", Record{}},
