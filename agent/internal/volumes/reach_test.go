@@ -67,6 +67,8 @@ func TestOnlySeparateLastingStorageIsUsed(t *testing.T) {
 	mount(t, "none", dir+"/over", "tmpfs", 0, "")
 	bind(t, dir+"/over")
 
+	// A program that wrongly makes it must not leave it to later runs.
+	t.Cleanup(func() { _, _ = os.Remove("/new-at-the-root/app"), os.Remove("/new-at-the-root") })
 	results, records := run(t, nil,
 		volume(1, dir+"/unmounted/app"), volume(2, dir+"/existing"), volume(3, "/new-at-the-root/app"),
 		volume(4, dir+"/tmpfs/app"), volume(5, dir+"/proc/app"), volume(6, dir+"/ro/app"), volume(7, dir+"/ro2"),
