@@ -11,11 +11,10 @@ require (
 	github.com/miekg/dns v1.1.73
 	github.com/moby/sys/mountinfo v0.7.3
 	github.com/systemd/slog-journal v0.1.2
+	golang.org/x/net v0.62.0
 	golang.org/x/sys v0.50.0
 	opensource.internal/templates v0.0.0
 	pgregory.net/rapid v1.3.0
 )
-
-require golang.org/x/net v0.57.0 // indirect
 
 replace opensource.internal/templates => ../templates

@@ -34,7 +34,7 @@ var layers = map[string][]string{
 	"internal/host":       {"checkin", "render", "golang.org/x/sys"},
 	"internal/volumes":    {"checkin", "golang.org/x/sys", "github.com/moby/sys/mountinfo"},
 	"internal/apply":      {"checkin", "render", "internal/atomicfile"},
-	"internal/services":   {"checkin", "render", "internal/apply", "internal/systemd"},
+	"internal/services":   {"checkin", "render", "internal/apply", "internal/systemd", "golang.org/x/net"},
 	"internal/state":      {"checkin", "internal/atomicfile", "internal/host", "internal/volumes", "golang.org/x/sys"},
 	"internal/pass": {
 		"checkin", "render", "internal/apply", "internal/host", "internal/services", "internal/state",
@@ -57,6 +57,7 @@ var linked = []string{
 	"github.com/godbus/dbus/v5",
 	"github.com/moby/sys/mountinfo",
 	"github.com/systemd/slog-journal",
+	"golang.org/x/net",
 	"golang.org/x/sys",
 }
 

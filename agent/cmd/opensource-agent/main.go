@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"os/signal"
 	"runtime"
@@ -77,9 +78,7 @@ func run(args, environ []string, stdout, stderr io.Writer) pass.Code {
 		StateDirectory: line.StateDirectory,
 	}, environ)
 	if err != nil {
-		for _, mistake := range mistakes(err) {
-			fmt.Fprintln(stderr, "opensource-agent:", mistake)
-		}
+		tellMistakes(mistakes(err), stderr)
 		return pass.Usage
 	}
 	// What nginx and dnsmasq have to read must not depend on a shell's habits.
@@ -91,6 +90,17 @@ func run(args, environ []string, stdout, stderr io.Writer) pass.Code {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	return pass.Run(ctx, options(settings, stderr))
+}
+
+// tellMistakes writes a line for each, to the journal as an error.
+func tellMistakes(mistakes []error, stderr io.Writer) {
+	for _, mistake := range mistakes {
+		if attachedToJournal(stderr) {
+			logger(slog.LevelInfo, stderr).Error(mistake.Error())
+			continue
+		}
+		fmt.Fprintln(stderr, "opensource-agent:", mistake)
+	}
 }
 
 // mistakes takes a joined error apart.

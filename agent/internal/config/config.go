@@ -68,7 +68,7 @@ func Load(flags Flags, environ []string) (Config, error) {
 			return Config{}, fmt.Errorf("--root: %w", err)
 		}
 		if root == "/" {
-			root = ""
+			return Config{}, errors.New("--root: / is the host itself: name another folder, or leave --root away")
 		}
 	}
 	env := parseEnviron(environ)

@@ -50,6 +50,12 @@ func TestLoadRefuses(t *testing.T) {
 	}
 }
 
+func TestTheHostItselfIsNoRoot(t *testing.T) {
+	if c, err := Load(Flags{Root: "/"}, bySystemd("SITE_ID=1", "MANAGER_URL=http://a")); err == nil || !strings.Contains(err.Error(), "--root") {
+		t.Errorf("got %+v, %v", c, err)
+	}
+}
+
 func TestNotConfiguredYetIsOneLine(t *testing.T) {
 	_, err := Load(Flags{}, bySystemd())
 	if err == nil || strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), File) {

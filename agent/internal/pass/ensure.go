@@ -2,6 +2,7 @@ package pass
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -40,6 +41,9 @@ func (p *pass) ensureVolumes(ctx context.Context) {
 	v := &p.state.Volumes
 	results, records := volumes.Ensure(ctx, p.accepted.Snapshot.Site.Volumes, v.Records, volumes.Options{Root: p.Root})
 	v.Records = records
+	if stopped(ctx) {
+		return // volumes that were not tried have not failed
+	}
 	for id, result := range results {
 		if previous, known := v.Results[id]; known && previous == result {
 			continue
@@ -53,6 +57,10 @@ func (p *pass) ensureVolumes(ctx context.Context) {
 	}
 	v.Results = results
 }
+
+// stopped reports whether the agent was told to stop, as opposed to having run
+// out of time.
+func stopped(ctx context.Context) bool { return errors.Is(ctx.Err(), context.Canceled) }
 
 // noteRunning moves the running tag once everything of the snapshot is in
 // force.

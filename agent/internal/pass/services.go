@@ -59,6 +59,9 @@ func (p *pass) ensureService(ctx context.Context, service services.Service, fact
 	}
 	before := contents(result.Files)
 	report := p.engine.Apply(ctx, service.Service, result, previous.Digests)
+	if report.Outcome == checkin.OutcomeRejected && stopped(ctx) {
+		return previous // it was told to stop before anything was tried: no fault
+	}
 
 	now.Outcome, now.Message = report.Outcome, report.Message
 	now.Quarantined = result.LeftOut

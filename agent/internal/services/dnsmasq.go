@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
-	"net/netip"
 	"os"
 	"strings"
 	"time"
@@ -131,29 +129,6 @@ func (d dnsmasq) startedBefore(ctx context.Context, path string) bool {
 	}
 	process, err := d.units.MainProcess(ctx, dnsmasqUnit)
 	return err == nil && process.PID != 0 && process.Started.Before(info.ModTime())
-}
-
-// answers returns an error unless dnsmasq resolves the sentinel name of the
-// revision, which stands in the hosts file, to 127.0.0.1.
-func (d dnsmasq) answers(ctx context.Context, revision string) error {
-	ctx, cancel := context.WithTimeout(ctx, time.Second)
-	defer cancel()
-	resolver := net.Resolver{
-		PreferGo: true,
-		Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
-			return (&net.Dialer{}).DialContext(ctx, network, d.server)
-		},
-	}
-	// The final dot keeps the host's search list away.
-	name := render.DNSMasqSentinel(revision) + "."
-	addresses, err := resolver.LookupNetIP(ctx, "ip4", name)
-	if err != nil {
-		return fmt.Errorf("ask for the sentinel name: %w", err)
-	}
-	if len(addresses) != 1 || addresses[0] != netip.AddrFrom4([4]byte{127, 0, 0, 1}) {
-		return fmt.Errorf("the sentinel name %s has the address %v instead of 127.0.0.1", name, addresses)
-	}
-	return nil
 }
 
 // faultsIn selects the log lines that find fault with one of the files. What
