@@ -20,6 +20,7 @@ type agent struct {
 	ChangedAt   time.Time `json:"changedAt" doc:"When it last told something new"`
 	PeerAddress *string   `json:"peerAddress" doc:"Where the check-in came from"`
 	ClockSkewMS *int64    `json:"clockSkewMs" doc:"How far its clock is ahead of the manager's"`
+	Note        *string   `json:"note" doc:"Why there is nothing of its report below; null if all is well"`
 
 	IPv4Address  *string                          `json:"ipv4Address"`
 	Services     map[string]checkin.ServiceReport `json:"services"`
@@ -39,6 +40,9 @@ func showAgent(now time.Time) func(store.Agent) agent {
 			IPv4Address: text(string(a.Report.IPv4Address)), Services: a.Report.Services,
 			Agent: a.Report.Agent, Host: a.Report.Host, Running: a.Report.Running,
 			Certificates: a.Report.Certificates, Guard: a.Report.Guard,
+		}
+		if a.Report.Fault != nil {
+			shown.Note = text("its last report could not be read")
 		}
 		if shown.Services == nil {
 			shown.Services = map[string]checkin.ServiceReport{}

@@ -188,7 +188,7 @@ func (h *CheckIn) recall(ctx context.Context, told *told, deletions uint64) {
 		return
 	}
 	if agent, err := h.store.FindAgent(ctx, told.siteID, told.hostname); err == nil {
-		h.known.add(told.key(), deletions, agent.ID, &agent.Report)
+		h.known.add(told.key(), deletions, agent.ID, &agent.Report.Request)
 	}
 }
 

@@ -192,7 +192,7 @@ func TestCheckInWordsAreCleaned(t *testing.T) {
 		t.Fatal(w.Code, w.Body)
 	}
 	agents := c.agents(t)
-	kept, err := json.Marshal(agents[len(agents)-1].Report)
+	kept, err := json.Marshal(agents[len(agents)-1].Report.Request)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -235,7 +235,7 @@ func TestCheckInExamples(t *testing.T) {
 			t.Fatal(err)
 		}
 		sent.Volumes = nil // kept with the volumes
-		if diff := cmp.Diff(sent, agent.Report); diff != "" {
+		if diff := cmp.Diff(sent, agent.Report.Request); diff != "" {
 			t.Errorf("%s is not kept as it was sent:\n%s", file, diff)
 		}
 	}

@@ -259,6 +259,9 @@ func running(r *checkin.Running) string {
 // warnings are what does not belong to a service or volume.
 func warnings(a store.Agent, now time.Time) []string {
 	var all []string
+	if a.Report.Fault != nil {
+		all = append(all, "Its last report could not be read.")
+	}
 	switch {
 	case a.ClockSkewMS == nil:
 		all = append(all, "Its clock could not be read from the check-in.")

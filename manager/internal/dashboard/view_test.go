@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -38,7 +39,7 @@ func TestHowAnAgentIsFeltAbout(t *testing.T) {
 		{"no bus", 0, report("unknown", checkin.ApplySuccess, ""), &second, store.VolumeReady, "online", good},
 		{"words of another age", 0, report("hibernating", "splendid", "teleported"), &second, store.VolumeReady, "online", good},
 	} {
-		agent := store.Agent{ID: 1, SiteID: 1, Hostname: "a", Report: test.report, LastSeenAt: now.Add(-test.age), ClockSkewMS: test.skew}
+		agent := store.Agent{ID: 1, SiteID: 1, Hostname: "a", Report: store.Report{Request: test.report}, LastSeenAt: now.Add(-test.age), ClockSkewMS: test.skew}
 		got := describe(agent, "lab", []store.Volume{{Status: test.volume}}, now)
 		if got.Status != test.status || got.Class != test.class {
 			t.Errorf("%s: %s %q, want %s %q", test.name, got.Status, got.Class, test.status, test.class)
@@ -87,5 +88,14 @@ func TestNamesAreReadable(t *testing.T) {
 		if !strings.Contains(words, "bücher.example") {
 			t.Errorf("not readable: %s", words)
 		}
+	}
+}
+
+func TestDamagedReportIsTold(t *testing.T) {
+	skew := int64(0)
+	agent := store.Agent{Hostname: "a", Report: store.Report{Fault: errors.New("unexpected end")}, LastSeenAt: time.Now(), ClockSkewMS: &skew}
+	view := describe(agent, "lab", nil, time.Now())
+	if len(view.Warnings) != 1 || !strings.Contains(view.Warnings[0], "could not be read") || view.Class != warn {
+		t.Errorf("%+v", view)
 	}
 }

@@ -6,7 +6,6 @@ import (
 
 	"gorm.io/gorm"
 
-	"opensource.internal/agent/checkin"
 	"opensource.internal/manager/internal/inventory"
 )
 
@@ -19,7 +18,7 @@ type Agent struct {
 	PeerAddress string
 	// Report is the latest check-in, without its volume results (these are
 	// kept with the volumes).
-	Report checkin.Request `gorm:"serializer:json"`
+	Report Report
 	// ClockSkewMS is how far the agent's clock is ahead of the manager's, in
 	// milliseconds; nil if the agent's time was missing or absurd.
 	ClockSkewMS *int64 `gorm:"column:clock_skew_ms"`
@@ -74,6 +73,7 @@ var agentSort = map[string]string{"hostname": "hostname", "siteId": "site_id", "
 func (s *Store) ListAgents(ctx context.Context, filter AgentFilter, opts ListOptions) ([]Agent, int64, error) {
 	query := where(s.read.WithContext(ctx), "site_id", filter.SiteID)
 	agents, total, err := list[Agent](where(query, "hostname", inventory.FoldSearch(filter.Hostname)), opts, agentSort)
+	s.damaged.tell(agents)
 	s.heartbeats.mergeInto(agents)
 	return agents, total, err
 }
@@ -86,6 +86,7 @@ func (s *Store) GetAgent(ctx context.Context, id int64) (Agent, error) {
 		return Agent{}, err
 	}
 	one := []Agent{agent}
+	s.damaged.tell(one)
 	s.heartbeats.mergeInto(one)
 	return one[0], nil
 }

@@ -47,7 +47,7 @@ func (s *Store) RecordCheckIn(ctx context.Context, c CheckIn) (agentID int64, er
 
 func recordAgent(tx *gorm.DB, c CheckIn) (int64, error) {
 	row := Agent{
-		SiteID: c.SiteID, Hostname: c.Hostname, PeerAddress: c.PeerAddress, Report: c.Report,
+		SiteID: c.SiteID, Hostname: c.Hostname, PeerAddress: c.PeerAddress, Report: Report{Request: c.Report},
 		ClockSkewMS: c.ClockSkewMS, FirstSeenAt: c.At, LastSeenAt: c.At, ChangedAt: c.At,
 	}
 	err := tx.Clauses(

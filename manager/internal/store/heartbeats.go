@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -122,12 +121,8 @@ func (h *heartbeats) flush(wait time.Duration) error {
 
 func writeHeartbeats(tx *gorm.DB, batch map[int64]Heartbeat) error {
 	for id, beat := range batch {
-		report, err := json.Marshal(beat.Report)
-		if err != nil {
-			return fmt.Errorf("encode report of agent %d: %w", id, err)
-		}
-		err = tx.Exec("UPDATE agents SET last_seen_at = ?, peer_address = ?, clock_skew_ms = ?, report = ? WHERE id = ?",
-			beat.At, beat.PeerAddress, beat.ClockSkewMS, string(report), id).Error
+		err := tx.Exec("UPDATE agents SET last_seen_at = ?, peer_address = ?, clock_skew_ms = ?, report = ? WHERE id = ?",
+			beat.At, beat.PeerAddress, beat.ClockSkewMS, Report{Request: *beat.Report}, id).Error
 		if err != nil {
 			return fmt.Errorf("write heartbeat of agent %d: %w", id, err)
 		}
@@ -143,7 +138,7 @@ func (h *heartbeats) mergeInto(agents []Agent) {
 		for _, beats := range []map[int64]Heartbeat{h.writing, h.pending} {
 			if beat, ok := beats[agents[i].ID]; ok {
 				agents[i].LastSeenAt, agents[i].PeerAddress = beat.At, beat.PeerAddress
-				agents[i].ClockSkewMS, agents[i].Report = beat.ClockSkewMS, *beat.Report
+				agents[i].ClockSkewMS, agents[i].Report = beat.ClockSkewMS, Report{Request: *beat.Report}
 			}
 		}
 	}

@@ -48,6 +48,7 @@ type Store struct {
 	read       *gorm.DB
 	changes    *changes
 	heartbeats *heartbeats
+	damaged    damagedReports
 	closing    sync.Once
 }
 
@@ -72,7 +73,7 @@ func Open(ctx context.Context, path string, opts Options) (*Store, error) {
 	if opts.HeartbeatInterval == 0 {
 		opts.HeartbeatInterval = 5 * time.Second
 	}
-	s := &Store{path: path, reserved: opts.ReservedPorts}
+	s := &Store{path: path, reserved: opts.ReservedPorts, damaged: damagedReports{log: opts.Log}}
 	if err := s.connect(); err != nil {
 		s.Close()
 		return nil, fmt.Errorf("open database %s: %w", path, err)
