@@ -129,8 +129,9 @@ func agentWithin(tx *gorm.DB, siteID int64, leases checkin.DHCPRange) (string, e
 	return "", nil
 }
 
-// DeleteSite deletes a site with its agents, revisions and keys; cascade also
-// with its nodes and all on them. Errors: ErrNotFound, *InUseError.
+// DeleteSite deletes a site with its revisions and revoked keys; cascade also
+// with its nodes and all on them, its keys, and what is known of its agents.
+// Errors: ErrNotFound, *InUseError.
 func (s *Store) DeleteSite(ctx context.Context, id int64, cascade bool) error {
 	return s.update(ctx, func(tx *gorm.DB) error {
 		site, err := get[Site](tx, id)
@@ -140,7 +141,9 @@ func (s *Store) DeleteSite(ctx context.Context, id int64, cascade bool) error {
 		if !cascade {
 			err = requireUnused(tx, fmt.Sprintf("site %q", site.Name),
 				`SELECT 'node "' || name || '"' FROM nodes WHERE site_id = @site
-				UNION ALL SELECT 'external domain "' || name || '"' FROM external_domains WHERE default_site_id = @site`,
+				UNION ALL SELECT 'external domain "' || name || '"' FROM external_domains WHERE default_site_id = @site
+				UNION ALL SELECT 'API key "' || name || '"' FROM api_keys WHERE site_id = @site AND revoked_at IS NULL
+				UNION ALL SELECT 'agent "' || hostname || '"' FROM agents WHERE site_id = @site`,
 				sql.Named("site", id))
 		} else {
 			err = errors.Join(

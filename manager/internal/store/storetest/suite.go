@@ -3,6 +3,7 @@ package storetest
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -30,6 +31,7 @@ func Run(t *testing.T, open func(testing.TB) *store.Store) {
 		"parallel port allocation":               testParallelPorts,
 		"volume paths are fixed":                 testVolumePaths,
 		"what is in use is not deleted":          testInUse,
+		"a site with an agent and a key":         testSiteWithAgentAndKey,
 		"cascade":                                testCascade,
 		"network settings suit the site":         testNetworkInSite,
 		"change counters":                        testVersions,
@@ -200,11 +202,14 @@ func testInUse(t *testing.T, s *store.Store) {
 	w := NewWorld(t, s, 1)
 	ctx := t.Context()
 	must(s.UpdateExternalDomain(ctx, w.Domain.ID, func(d *inventory.ExternalDomain) error { d.DefaultSiteID = &w.Site.ID; return nil }))(t)
+	must(s.RecordCheckIn(ctx, store.CheckIn{SiteID: w.Site.ID, Hostname: "gateway", At: time.Now()}))(t)
+	addKey(t, s, w.Site.ID, "deploy")
+	must(s.RevokeAPIKey(ctx, addKey(t, s, w.Site.ID, "revoked").ID))(t)
 	tests := map[string]struct {
 		err  error
 		want []string
 	}{
-		"site":      {s.DeleteSite(ctx, w.Site.ID, false), []string{`node "pve1"`, `external domain "example1.com"`}},
+		"site":      {s.DeleteSite(ctx, w.Site.ID, false), []string{`node "pve1"`, `external domain "example1.com"`, `API key "deploy"`, `agent "gateway"`}},
 		"node":      {s.DeleteNode(ctx, w.Node.ID, false), []string{`container "web"`}},
 		"container": {s.DeleteContainer(ctx, w.Container.ID, false), []string{`http service "app"`, `transport service tcp 2000`, `dns service "_sip._tcp"`, `volume "data"`}},
 		"domain":    {s.DeleteExternalDomain(ctx, w.Domain.ID, false), []string{`http service "app"`}},
@@ -226,6 +231,56 @@ func testInUse(t *testing.T, s *store.Store) {
 	if !strings.HasSuffix(err.Error(), "and 11 more") {
 		t.Error(err)
 	}
+}
+
+// testSiteWithAgentAndKey: a site is not deleted under its agent. Without its
+// nodes too, nobody should lose a key by deleting the wrong site.
+func testSiteWithAgentAndKey(t *testing.T, s *store.Store) {
+	ctx := t.Context()
+	site := must(s.CreateSite(ctx, inventory.Site{Name: "lab"}))(t)
+	agent := must(s.RecordCheckIn(ctx, store.CheckIn{SiteID: site.ID, Hostname: "gateway", At: time.Now()}))(t)
+	key := addKey(t, s, site.ID, "deploy")
+	refused := func(want string) {
+		t.Helper()
+		var inUse *store.InUseError
+		if err := s.DeleteSite(ctx, site.ID, false); !errors.As(err, &inUse) || !slices.Equal(inUse.Dependants, []string{want}) {
+			t.Errorf("not in use by %s: %v", want, err)
+		}
+		must(s.GetSite(ctx, site.ID))(t)
+	}
+	must(s.RevokeAPIKey(ctx, key.ID))(t)
+	refused(`agent "gateway"`)
+	must(s.GetAgent(ctx, agent))(t)
+	if err := s.DeleteAgent(ctx, agent); err != nil {
+		t.Fatal(err)
+	}
+	second := addKey(t, s, site.ID, "second")
+	refused(`API key "second"`)
+	must(s.RevokeAPIKey(ctx, second.ID))(t)
+	if err := s.DeleteSite(ctx, site.ID, false); err != nil {
+		t.Error(err)
+	}
+
+	other := must(s.CreateSite(ctx, inventory.Site{Name: "other"}))(t)
+	agent = must(s.RecordCheckIn(ctx, store.CheckIn{SiteID: other.ID, Hostname: "gateway", At: time.Now()}))(t)
+	key = addKey(t, s, other.ID, "third")
+	if err := s.DeleteSite(ctx, other.ID, true); err != nil {
+		t.Fatal(err)
+	}
+	_, err := s.GetAgent(ctx, agent)
+	wantNotFound(t, err)
+	_, err = s.GetAPIKey(ctx, key.ID)
+	wantNotFound(t, err)
+}
+
+// addKey stores an agent key of a site.
+func addKey(t *testing.T, s *store.Store, siteID int64, name string) store.APIKey {
+	t.Helper()
+	key := store.APIKey{Name: name, Role: "agent", SiteID: &siteID, Prefix: name, Hash: []byte("h"), CreatedAt: time.Now().UTC()}
+	if err := s.CreateAPIKey(t.Context(), &key); err != nil {
+		t.Fatal(err)
+	}
+	return key
 }
 
 func testCascade(t *testing.T, s *store.Store) {
