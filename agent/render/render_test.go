@@ -299,6 +299,7 @@ func shape(line string) string {
 			if line[0] >= 'a' && line[0] <= 'z' || line[0] == ' ' {
 				directive, _, _ := strings.Cut(strings.TrimSpace(line), " ")
 				directive, _, _ = strings.Cut(directive, "=")
+				directive, _, _ = strings.Cut(directive, ",")
 				out.WriteString(directive)
 			}
 			out.WriteString(">")
