@@ -204,6 +204,17 @@ func ParseAuthServer(s string) (AuthServer, error) {
 	return server, nil
 }
 
+// ServedAs returns the name under which a server at its scheme's own port is
+// asked for, and so which service of the same nginx it may be. It is empty for
+// an address and for another port.
+func (a AuthServer) ServedAs() string {
+	_, notAddress := netip.ParseAddr(a.Host)
+	if notAddress != nil && (a.Scheme == "http" && a.Port == 80 || a.Scheme == "https" && a.Port == 443) {
+		return a.Host
+	}
+	return ""
+}
+
 // MaxID is the largest user or group id: 4294967295 means "no change" to
 // chown(2).
 const MaxID = 1<<32 - 2

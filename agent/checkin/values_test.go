@@ -128,6 +128,18 @@ func TestParseNetwork(t *testing.T) {
 	}
 }
 
+func TestAuthServerServedAs(t *testing.T) {
+	for in, want := range map[string]string{
+		"http://Auth.example.com": "auth.example.com", "https://auth.example.com:443": "auth.example.com",
+		"https://auth.example.com:80": "", "http://auth.example.com:4180": "", "http://192.0.2.5": "",
+	} {
+		server, err := ParseAuthServer(in)
+		if got := server.ServedAs(); err != nil || got != want {
+			t.Errorf("%s is served as %q, %v; want %q", in, got, err, want)
+		}
+	}
+}
+
 func TestParseAuthServer(t *testing.T) {
 	for in, want := range map[string]AuthServer{
 		"http://auth.example.com:4180":  {"http", "auth.example.com", 4180},

@@ -87,11 +87,9 @@ func parseAuth(s checkin.HTTPService, name string) (*authServer, error) {
 		Name: server.Host,
 		Host: "$host",
 	}
-	_, notAddress := netip.ParseAddr(server.Host)
-	defaultPort := server.Scheme == "http" && server.Port == 80 || server.Scheme == "https" && server.Port == 443
-	if notAddress != nil && defaultPort {
-		auth.Host = server.Host
-		if server.Host == name {
+	if served := server.ServedAs(); served != "" {
+		auth.Host = served
+		if served == name {
 			return nil, errors.New("the service is its own auth server: sign-in would ask itself for ever")
 		}
 	}

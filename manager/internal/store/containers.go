@@ -59,7 +59,7 @@ func (s *Store) CreateContainer(ctx context.Context, siteID int64, container inv
 	}
 	row := Container{SiteID: siteID, Container: container}
 	err := s.update(ctx, func(tx *gorm.DB) error {
-		if err := row.checkIn(tx); err != nil {
+		if err := row.checkInSite(tx); err != nil {
 			return err
 		}
 		return insert(tx, &row, row.unique()...)
@@ -82,7 +82,7 @@ func (s *Store) UpdateContainer(ctx context.Context, id int64, change func(*inve
 		if err := row.Container.Normalise(); err != nil {
 			return err
 		}
-		if err := row.checkIn(tx); err != nil {
+		if err := row.checkInSite(tx); err != nil {
 			return err
 		}
 		return save(tx, before, &row, row.unique()...)
@@ -90,9 +90,17 @@ func (s *Store) UpdateContainer(ctx context.Context, id int64, change func(*inve
 	return row, err
 }
 
-// checkIn checks what needs the container's site: its node and its address.
-func (c Container) checkIn(tx *gorm.DB) error {
-	if err := checkAddress(tx, c.SiteID, c.IPv4Address); err != nil {
+// checkInSite checks what needs the container's site: its address, full name
+// and node. It returns ErrNotFound if there is no such site.
+func (c Container) checkInSite(tx *gorm.DB) error {
+	site, err := get[Site](tx, c.SiteID)
+	if err != nil {
+		return err
+	}
+	if err := checkAddress(site, c.IPv4Address); err != nil {
+		return err
+	}
+	if err := checkInternalName(site, "hostname", c.Hostname); err != nil {
 		return err
 	}
 	node, err := get[Node](tx, c.NodeID)

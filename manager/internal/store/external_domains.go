@@ -93,7 +93,7 @@ func checkDefaultSite(tx *gorm.DB, domain ExternalDomain) error {
 	return err
 }
 
-// namesUnder checks every full name that a domain's new name makes, and returns
+// namesUnder checks every full name that a changed domain makes, and returns
 // the rule of uniqueness of each.
 func namesUnder(tx *gorm.DB, domain ExternalDomain) ([]unique, error) {
 	var services []Service
@@ -105,6 +105,9 @@ func namesUnder(tx *gorm.DB, domain ExternalDomain) ([]unique, error) {
 		name := service.ExternalHostname + "." + domain.Name
 		if err := inventory.CheckFullName(name); err != nil {
 			return nil, invalid("name", "%v", err)
+		}
+		if asksItself(service.Service, domain.ExternalDomain) {
+			return nil, invalid("authServer", "%s is a service that needs a sign-in itself (authRequired): sign-in would ask itself for ever", name)
 		}
 		rules = append(rules, uniquePublicName("name", name, service.ID, 0))
 	}

@@ -48,7 +48,7 @@ func (s *Store) CreateNode(ctx context.Context, siteID int64, node inventory.Nod
 	}
 	row := Node{SiteID: siteID, Node: node}
 	err := s.update(ctx, func(tx *gorm.DB) error {
-		if err := checkAddress(tx, siteID, node.IPv4Address); err != nil {
+		if err := row.checkInSite(tx); err != nil {
 			return err
 		}
 		return insert(tx, &row, row.unique()...)
@@ -71,12 +71,25 @@ func (s *Store) UpdateNode(ctx context.Context, id int64, change func(*inventory
 		if err := row.Node.Normalise(); err != nil {
 			return err
 		}
-		if err := checkAddress(tx, row.SiteID, row.IPv4Address); err != nil {
+		if err := row.checkInSite(tx); err != nil {
 			return err
 		}
 		return save(tx, before, &row, row.unique()...)
 	})
 	return row, err
+}
+
+// checkInSite checks what needs the node's site: its address and full name. It
+// returns ErrNotFound if there is no such site.
+func (n Node) checkInSite(tx *gorm.DB) error {
+	site, err := get[Site](tx, n.SiteID)
+	if err != nil {
+		return err
+	}
+	if err := checkAddress(site, n.IPv4Address); err != nil {
+		return err
+	}
+	return checkInternalName(site, "name", n.Name)
 }
 
 func (n Node) unique() []unique {
@@ -106,18 +119,25 @@ func uniqueAddress(siteID int64, addr string, nodeID, containerID int64) unique 
 }
 
 // checkAddress refuses addresses that no node or container of the site can
-// have: the gateway's, and the first and last of the subnet. It returns
-// ErrNotFound if there is no such site.
-func checkAddress(tx *gorm.DB, siteID int64, addr string) error {
-	site, err := get[Site](tx, siteID)
-	if err != nil {
-		return err
-	}
+// have: the gateway's, and the first and last of the subnet.
+func checkAddress(site Site, addr string) error {
 	if addr != "" && addr == site.Gateway {
 		return invalid("ipv4Address", "%s is the site's gateway", addr)
 	}
 	if err := site.CheckAddress(addr); err != nil {
 		return invalid("ipv4Address", "%v", err)
+	}
+	return nil
+}
+
+// checkInternalName refuses a name that is too long under the site's internal
+// domain: the agent would have to leave it out.
+func checkInternalName(site Site, field, name string) error {
+	if site.InternalDomain == "" {
+		return nil
+	}
+	if err := inventory.CheckFullName(name + "." + site.InternalDomain); err != nil {
+		return invalid(field, "%v", err)
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"gorm.io/gorm"
 
+	"opensource.internal/agent/checkin"
 	"opensource.internal/manager/internal/inventory"
 )
 
@@ -107,6 +108,17 @@ func (s *Store) complete(tx *gorm.DB, row *Service) ([]unique, error) {
 	case inventory.ServiceTransport:
 		return completeTransport(tx, row, s.reserved)
 	}
+	return completeDNS(tx, row)
+}
+
+func completeDNS(tx *gorm.DB, row *Service) ([]unique, error) {
+	site, err := get[Site](tx, row.SiteID)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkInternalName(site, "dnsName", row.DNSName); err != nil {
+		return nil, err
+	}
 	return []unique{{
 		field: "dnsName", message: fmt.Sprintf("the container already has the record %s with port %d", row.DNSName, row.InternalPort),
 		holders: `SELECT 'dns service "' || dns_name || '"' FROM services
@@ -127,7 +139,20 @@ func completeHTTP(tx *gorm.DB, row *Service) ([]unique, error) {
 	if err := inventory.CheckFullName(name); err != nil {
 		return nil, invalid("externalHostname", "%v", err)
 	}
+	if asksItself(row.Service, domain.ExternalDomain) {
+		return nil, invalid("authRequired", "%s is the authServer of its own domain: sign-in would ask itself for ever", name)
+	}
 	return []unique{uniquePublicName("externalHostname", name, row.ID, 0)}, nil
+}
+
+// asksItself reports whether a service that needs a sign-in is the server that
+// its domain sends people to for it. The agent refuses such a service.
+func asksItself(service inventory.Service, domain inventory.ExternalDomain) bool {
+	if !service.AuthRequired || domain.AuthServer == "" {
+		return false
+	}
+	server, err := checkin.ParseAuthServer(domain.AuthServer)
+	return err == nil && server.ServedAs() == service.ExternalHostname+"."+domain.Name
 }
 
 // uniquePublicName is the rule that nobody else answers for a full name: no

@@ -66,7 +66,7 @@ func (s *Store) UpdateSite(ctx context.Context, id int64, change func(*inventory
 		if err := row.Site.Normalise(); err != nil {
 			return err
 		}
-		if err := checkSiteAddresses(tx, row); err != nil {
+		if err := checkSite(tx, row); err != nil {
 			return err
 		}
 		return save(tx, before, &row, row.unique()...)
@@ -82,36 +82,80 @@ func (s Site) unique() []unique {
 	}}
 }
 
-// checkSiteAddresses refuses network settings that do not go with what is in
-// the site: a gateway that is somebody's address, or a range from which the
-// address of the site's own agent would be handed out.
-func checkSiteAddresses(tx *gorm.DB, site Site) error {
+// checkSite refuses settings that do not go with what is in the site.
+func checkSite(tx *gorm.DB, site Site) error {
 	faults := map[string]string{}
-	if site.Gateway != "" {
-		var holders []string
-		err := tx.Raw(`SELECT 'node "' || name || '"' FROM nodes WHERE site_id = @site AND ipv4_address = @gateway
-			UNION ALL SELECT 'container "' || hostname || '"' FROM containers WHERE site_id = @site AND ipv4_address = @gateway`,
-			sql.Named("site", site.ID), sql.Named("gateway", site.Gateway)).Scan(&holders).Error
-		if err != nil {
-			return fmt.Errorf("look for who has the gateway's address: %w", err)
-		}
-		if len(holders) > 0 {
-			faults["gateway"] = fmt.Sprintf("%s is the address of %s", site.Gateway, holders[0])
-		}
-	}
-	if leases, err := checkin.ParseDHCPRange(site.DHCPRange); err == nil {
-		agent, err := agentWithin(tx, site.ID, leases)
+	for field, check := range map[string]func(*gorm.DB, Site) (fault string, err error){
+		"gateway":        checkGateway,
+		"dhcpRange":      checkRange,
+		"internalDomain": checkInternalDomain,
+	} {
+		fault, err := check(tx, site)
 		if err != nil {
 			return err
 		}
-		if agent != "" {
-			faults["dhcpRange"] = fmt.Sprintf("%s contains the address of the site's agent, %s", site.DHCPRange, agent)
+		if fault != "" {
+			faults[field] = fault
 		}
 	}
 	if len(faults) > 0 {
 		return &InvalidError{Fields: faults}
 	}
 	return nil
+}
+
+// checkGateway finds a gateway that is somebody's address.
+func checkGateway(tx *gorm.DB, site Site) (fault string, err error) {
+	if site.Gateway == "" {
+		return "", nil
+	}
+	var holders []string
+	err = tx.Raw(`SELECT 'node "' || name || '"' FROM nodes WHERE site_id = @site AND ipv4_address = @gateway
+		UNION ALL SELECT 'container "' || hostname || '"' FROM containers WHERE site_id = @site AND ipv4_address = @gateway`,
+		sql.Named("site", site.ID), sql.Named("gateway", site.Gateway)).Scan(&holders).Error
+	if err != nil {
+		return "", fmt.Errorf("look for who has the gateway's address: %w", err)
+	}
+	if len(holders) == 0 {
+		return "", nil
+	}
+	return fmt.Sprintf("%s is the address of %s", site.Gateway, holders[0]), nil
+}
+
+// checkRange finds a range from which the address of the site's own agent would
+// be handed out.
+func checkRange(tx *gorm.DB, site Site) (fault string, err error) {
+	leases, err := checkin.ParseDHCPRange(site.DHCPRange)
+	if err != nil {
+		return "", nil // not set: it was parsed before
+	}
+	agent, err := agentWithin(tx, site.ID, leases)
+	if agent == "" {
+		return "", err
+	}
+	return fmt.Sprintf("%s contains the address of the site's agent, %s", site.DHCPRange, agent), nil
+}
+
+// checkInternalDomain finds the name that would become too long under it.
+func checkInternalDomain(tx *gorm.DB, site Site) (fault string, err error) {
+	if site.InternalDomain == "" {
+		return "", nil
+	}
+	var longest []string
+	err = tx.Raw(`SELECT name FROM (
+			SELECT name FROM nodes WHERE site_id = @site
+			UNION ALL SELECT hostname FROM containers WHERE site_id = @site
+			UNION ALL SELECT dns_name FROM services WHERE site_id = @site AND type = 'dns')
+		ORDER BY length(name) DESC LIMIT 1`, sql.Named("site", site.ID)).Scan(&longest).Error
+	if err != nil {
+		return "", fmt.Errorf("look for the longest name of the site: %w", err)
+	}
+	for _, name := range longest {
+		if err := inventory.CheckFullName(name + "." + site.InternalDomain); err != nil {
+			return err.Error(), nil
+		}
+	}
+	return "", nil
 }
 
 // agentWithin names an agent of the site whose address lies in the range.

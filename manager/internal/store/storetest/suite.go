@@ -24,6 +24,8 @@ func Run(t *testing.T, open func(testing.TB) *store.Store) {
 		"conflicts name the field":               testConflicts,
 		"one name space for nodes, containers":   testNameSpace,
 		"full names are unique":                  testFullNames,
+		"internal names are not too long":        testInternalNames,
+		"a service is not its own auth server":   testOwnAuthServer,
 		"a refused update changes nothing":       testRefusedUpdate,
 		"parents have to exist":                  testParents,
 		"parallel creates have one winner":       testParallelCreates,

@@ -132,6 +132,79 @@ func testFullNames(t *testing.T, s *store.Store) {
 	wantInvalid(t, service(long, w.Domain.ID), "externalHostname")
 }
 
+// testInternalNames: names of the site's DNS, whose domain may change later.
+func testInternalNames(t *testing.T, s *store.Store) {
+	w := NewWorld(t, s, 1)
+	ctx := t.Context()
+	domainOf := func(length int) string { // four labels
+		return strings.Repeat(strings.Repeat("d", 59)+".", 3) + strings.Repeat("d", length-180)
+	}
+	set := func(domain string) error {
+		_, err := s.UpdateSite(ctx, w.Site.ID, func(site *inventory.Site) error { site.InternalDomain = domain; return nil })
+		return err
+	}
+	if err := set(domainOf(243)); err != nil { // 253 with _sip._tcp and the dot
+		t.Error(err)
+	}
+	_, err := s.UpdateService(ctx, w.DNS.ID, func(service *inventory.Service) error { service.DNSName = "_sips._tcp"; return nil })
+	wantInvalid(t, err, "dnsName")
+	if err := set(domainOf(240)); err != nil {
+		t.Fatal(err)
+	}
+	fits, tooLong := strings.Repeat("x", 12), strings.Repeat("x", 13)
+	must(s.UpdateNode(ctx, w.Node.ID, func(n *inventory.Node) error { n.Name = fits; return nil }))(t)
+	_, err = s.UpdateNode(ctx, w.Node.ID, func(n *inventory.Node) error { n.Name = tooLong; return nil })
+	wantInvalid(t, err, "name")
+	_, err = s.CreateNode(ctx, w.Site.ID, inventory.Node{Name: tooLong})
+	wantInvalid(t, err, "name")
+	_, err = s.CreateContainer(ctx, w.Site.ID, inventory.Container{NodeID: w.Node.ID, Hostname: tooLong})
+	wantInvalid(t, err, "hostname")
+	_, err = s.UpdateContainer(ctx, w.Container.ID, func(c *inventory.Container) error { c.Hostname = tooLong; return nil })
+	wantInvalid(t, err, "hostname")
+	_, err = s.CreateService(ctx, w.Container.ID, inventory.Service{Type: "dns", InternalPort: 1, DNSName: "_servic._tcp.a"})
+	wantInvalid(t, err, "dnsName")
+	wantInvalid(t, set(domainOf(241)), "internalDomain") // the node
+	if err := set(""); err != nil {
+		t.Fatal(err)
+	}
+	must(s.UpdateContainer(ctx, w.Container.ID, func(c *inventory.Container) error { c.Hostname = tooLong; return nil }))(t)
+	wantInvalid(t, set(domainOf(240)), "internalDomain")
+}
+
+// testOwnAuthServer: a service that needs a sign-in cannot be where people sign
+// in, whichever of the two is changed last.
+func testOwnAuthServer(t *testing.T, s *store.Store) {
+	w := NewWorld(t, s, 1)
+	ctx := t.Context()
+	authServer := func(url string) error {
+		_, err := s.UpdateExternalDomain(ctx, w.Domain.ID, func(d *inventory.ExternalDomain) error { d.AuthServer = url; return nil })
+		return err
+	}
+	change := func(to func(*inventory.Service)) error {
+		_, err := s.UpdateService(ctx, w.HTTP.ID, func(service *inventory.Service) error { to(service); return nil })
+		return err
+	}
+	must(s.UpdateService(ctx, w.HTTP.ID, func(service *inventory.Service) error { service.AuthRequired = true; return nil }))(t)
+	for _, url := range []string{"http://app.example1.com", "https://APP.example1.com/", "https://app.example1.com:443"} {
+		wantInvalid(t, authServer(url), "authServer")
+	}
+	for _, url := range []string{"http://app.example1.com:4180", "https://192.0.2.5", "http://sso.example1.com"} {
+		if err := authServer(url); err != nil {
+			t.Errorf("%s: %v", url, err)
+		}
+	}
+	wantInvalid(t, change(func(service *inventory.Service) { service.ExternalHostname = "sso" }), "authRequired")
+	_, err := s.CreateService(ctx, w.Container.ID, inventory.Service{
+		Type: "http", InternalPort: 4180, ExternalHostname: "sso", ExternalDomainID: &w.Domain.ID, AuthRequired: true,
+	})
+	wantInvalid(t, err, "authRequired")
+	// Published without a sign-in, the auth server is a service like any other.
+	if err := change(func(service *inventory.Service) { service.ExternalHostname, service.AuthRequired = "sso", false }); err != nil {
+		t.Fatal(err)
+	}
+	wantInvalid(t, change(func(service *inventory.Service) { service.AuthRequired = true }), "authRequired")
+}
+
 func testParallelCreates(t *testing.T, s *store.Store) {
 	w := NewWorld(t, s, 1)
 	ctx := t.Context()
