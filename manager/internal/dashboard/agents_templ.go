@@ -278,14 +278,14 @@ func noAgents(list agentList) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 20, "<li>Create a key for the site's agent (here of site 1) on the manager's host:<pre>sudo opensource-manager apikey create --role agent --site 1</pre></li><li>Install the <code>opensource-agent</code> package on the site's LXC host, and set in <code>/etc/opensource-agent/agent.env</code>:<pre>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 20, "<li>Create a key for the site's agent (here of site 1) on the manager's host:<pre>sudo opensource-manager apikey create --role agent --site 1</pre></li><li>Install the <code>opensource-agent</code> package in the site's agent container, and set in <code>/etc/opensource-agent/agent.env</code>:<pre>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
 		var templ_7745c5c3_Var14 string
-		templ_7745c5c3_Var14, templ_7745c5c3_Err = templ.JoinStringErrs("SITE_ID=1\nMANAGER_URL=" + list.ManagerURL + "\nAPI_KEY=")
+		templ_7745c5c3_Var14, templ_7745c5c3_Err = templ.JoinStringErrs("SITE_ID=1\nMANAGER_URL=" + list.ManagerURL + "\nAPI_KEY=osk_…")
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `agents.templ`, Line: 55, Col: 69}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `agents.templ`, Line: 55, Col: 76}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var14))
 		if templ_7745c5c3_Err != nil {

@@ -120,7 +120,7 @@ func TestAgentsPageTellsEverything(t *testing.T) {
 	page := get(t, s, "/agents", cookie)
 	text := string(page.Body)
 	for _, want := range []string{
-		"gateway", "lab (1)", "198.51.100.5", "2026.12.0", "4 online", "2 online with problems", "last seen",
+		"gateway", "lab (1)", "198.51.100.5", "2026.12.0", "4 online", "2 of them with problems", "last seen",
 		"nginx", "last apply: success, applied", "dnsmasq", "last apply: failure, rolled back",
 		"bad option at line 12 of /etc/dnsmasq.conf\n&lt;script&gt;", "reservation web (7)", "previous version kept",
 		"http &lt;b&gt;bold&lt;/b&gt;", "&#43;resolv-file=/tmp/x", "Volumes: 1 ready, 1 pending, 1 failed", "/mnt/volumes/site-1",

@@ -325,9 +325,9 @@ func (l agentList) counts() []count {
 	var counts []count
 	for _, c := range []count{
 		{numbers[string(store.Online)], "online", good},
+		{trouble, "of them with problems", warn},
 		{numbers[string(store.Late)], "late", warn},
 		{numbers[string(store.Offline)], "offline", bad},
-		{trouble, "online with problems", warn},
 	} {
 		if c.N > 0 {
 			counts = append(counts, c)
