@@ -51,7 +51,8 @@ func NewCheckIn(o CheckInOptions) *CheckIn {
 	return &CheckIn{store: o.Store, snapshots: o.Snapshots, authorize: o.Authorize, log: o.Log, now: o.Now}
 }
 
-// databaseTimeout bounds the wait for the database. An agent waits ten seconds.
+// databaseTimeout bounds the wait for the database of every request. An agent
+// waits ten seconds.
 const databaseTimeout = 8 * time.Second
 
 // ServeHTTP implements http.Handler.

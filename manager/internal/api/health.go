@@ -12,7 +12,7 @@ import (
 // nothing that is worth hiding.
 type health struct {
 	Live          bool   `json:"live"`
-	Ready         bool   `json:"ready" doc:"Whether the database answers"`
+	Ready         bool   `json:"ready" doc:"Whether the database can be read and written"`
 	SchemaVersion *int64 `json:"schemaVersion" doc:"Of the database; null if it does not answer"`
 	// PublicURLMismatch helps with proxies that are not set up right.
 	PublicURLMismatch *string `json:"publicUrlMismatch" doc:"How this request differs from PUBLIC_URL; null if it does not"`
@@ -26,11 +26,14 @@ type healthAnswer struct {
 
 func (a *API) health(ctx context.Context, _ *empty) (*healthAnswer, error) {
 	shown := health{Live: true, PublicURLMismatch: text(a.auth.PublicURLMismatch(auth.RequestOf(ctx).HTTP, a.publicURL))}
-	answer := &healthAnswer{Status: http.StatusServiceUnavailable, CacheControl: "no-store"}
-	if version, err := a.schema(ctx); err == nil {
-		shown.Ready, shown.SchemaVersion = true, &version
-		answer.Status = http.StatusOK
-	} else {
+	version, err := a.schema(ctx)
+	if err == nil {
+		shown.SchemaVersion = &version
+		err = a.store.Writable(ctx)
+	}
+	answer := &healthAnswer{Status: http.StatusOK, CacheControl: "no-store"}
+	if shown.Ready = err == nil; !shown.Ready {
+		answer.Status = http.StatusServiceUnavailable
 		a.log.WarnContext(ctx, "not ready", "err", err)
 	}
 	answer.Body.Data = shown

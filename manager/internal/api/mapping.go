@@ -41,7 +41,7 @@ func toError(err error) *Error {
 		return errUnauthorized
 	case errors.Is(err, auth.ErrForbidden):
 		return errForbidden
-	case errors.Is(err, auth.ErrUnavailable):
+	case errors.Is(err, auth.ErrUnavailable), store.Unavailable(err):
 		return unavailable(err)
 	case errors.As(err, &tooMany):
 		return &Error{

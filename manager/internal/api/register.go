@@ -30,7 +30,10 @@ func register[I, O any](api huma.API, method, path, summary string, success int,
 		MaxBodyBytes:  maxBody,
 		Tags:          []string{strings.Split(path, "/")[1]},
 	}, func(ctx context.Context, in *I) (*O, error) {
-		out, err := h(ctx, in)
+		// A fault is told apart from a client that went away by the outer context.
+		bounded, cancel := context.WithTimeout(ctx, databaseTimeout)
+		defer cancel()
+		out, err := h(bounded, in)
 		if err == nil {
 			return out, nil
 		}

@@ -139,6 +139,10 @@ func (d *dashboard) fault(c *gin.Context, act string, err error) {
 		return
 	}
 	d.log.Error(act, "path", c.Request.URL.Path, "err", err)
+	if store.Unavailable(err) {
+		d.show(c, http.StatusServiceUnavailable, errorPage(d.page("Not available"), "The manager's database cannot be used at the moment. Its log says why."))
+		return
+	}
 	d.show(c, http.StatusInternalServerError, errorPage(d.page("Something went wrong"), "The manager could not do this. Its log says why."))
 }
 

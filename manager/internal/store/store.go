@@ -49,6 +49,7 @@ type Store struct {
 	changes    *changes
 	heartbeats *heartbeats
 	damaged    damagedReports
+	probe      probe
 	closing    sync.Once
 }
 
@@ -170,7 +171,9 @@ func dataSource(path string, more url.Values) string {
 // update runs fn in one write transaction. It begins as a writer, so it never
 // fails halfway for want of the write lock.
 func (s *Store) update(ctx context.Context, fn func(tx *gorm.DB) error) error {
-	return s.write.WithContext(ctx).Transaction(fn)
+	err := s.write.WithContext(ctx).Transaction(fn)
+	s.probe.note(err)
+	return err
 }
 
 // view runs fn in one read transaction: everything it reads is of one moment.

@@ -1,0 +1,112 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"net/url"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/mattn/go-sqlite3"
+	"gorm.io/gorm"
+)
+
+// unavailable are the results of SQLite that say something about the database
+// or its disk, and nothing about the request (sqlite.org/rescode.html).
+var unavailable = map[sqlite3.ErrNo]bool{
+	sqlite3.ErrPerm: true, sqlite3.ErrBusy: true, sqlite3.ErrLocked: true, sqlite3.ErrNomem: true,
+	sqlite3.ErrReadonly: true, sqlite3.ErrIoErr: true, sqlite3.ErrCorrupt: true, sqlite3.ErrFull: true,
+	sqlite3.ErrCantOpen: true, sqlite3.ErrProtocol: true, sqlite3.ErrNotADB: true,
+}
+
+// Unavailable reports whether an error means that the database cannot be used
+// at the moment: it is locked, full, read-only, damaged or gone, or did not
+// answer in time.
+func Unavailable(err error) bool {
+	var fault sqlite3.Error
+	if errors.As(err, &fault) {
+		return unavailable[fault.Code]
+	}
+	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone)
+}
+
+const (
+	// probeWait bounds how long a probe waits for another writer.
+	probeWait = 500 * time.Millisecond
+	// probeAge is how long the result of a probe holds: health is asked by
+	// anybody, as often as they like.
+	probeAge = time.Second
+)
+
+// probe finds out whether the database can be written.
+type probe struct {
+	// failed is set by a write that ended with an Unavailable error, until a
+	// probe has written.
+	failed atomic.Bool
+
+	mu   sync.Mutex // held while probing
+	at   time.Time
+	last error
+}
+
+// note remembers that a write has failed. One that succeeds proves nothing: it
+// may have found that there was nothing to change.
+func (p *probe) note(err error) {
+	if Unavailable(err) {
+		p.failed.Store(true)
+	}
+}
+
+// Writable reports why the database cannot be written, in about a second. It opens the file anew and begins a write, which it takes back. Only after a
+// write has failed, say on a full disk, it tries a small one. The result of the
+// last second is used again.
+func (s *Store) Writable(ctx context.Context) error {
+	s.probe.mu.Lock()
+	defer s.probe.mu.Unlock()
+	if age := time.Since(s.probe.at); age >= 0 && age < probeAge {
+		return s.probe.last
+	}
+	s.probe.last = s.tryWrite(ctx)
+	s.probe.at = time.Now()
+	return s.probe.last
+}
+
+func (s *Store) tryWrite(ctx context.Context) (err error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*probeWait) // the result is for others, too
+	defer cancel()
+	pool, err := openPool(s.path, 1, url.Values{
+		"_txlock": {"immediate"}, "_synchronous": {"FULL"}, "_busy_timeout": {fmt.Sprint(probeWait.Milliseconds())},
+	})
+	if err != nil {
+		return fmt.Errorf("open database: %w", err)
+	}
+	db, err := pool.DB()
+	if err != nil {
+		return fmt.Errorf("open database: %w", err)
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	tx := pool.WithContext(ctx).Begin()
+	if tx.Error != nil {
+		return fmt.Errorf("begin to write: %w", tx.Error)
+	}
+	if !s.probe.failed.Load() {
+		return tx.Rollback().Error
+	}
+	return s.writeSomething(tx)
+}
+
+// writeSomething writes a counter that nobody reads.
+func (s *Store) writeSomething(tx *gorm.DB) error {
+	if err := tx.Exec("INSERT INTO changed VALUES ('probe', 0)").Error; err != nil {
+		return fmt.Errorf("write again after a fault: %w", errors.Join(err, tx.Rollback().Error))
+	}
+	if err := tx.Commit().Error; err != nil {
+		return fmt.Errorf("write again after a fault: %w", err)
+	}
+	s.probe.failed.Store(false)
+	return nil
+}
