@@ -300,9 +300,19 @@ func (lab *packageLab) wantNextElapse(t *testing.T) {
 }
 
 func removeAndPurge(t *testing.T, lab *packageLab) {
+	const settings = "LANG=C.UTF-8\n"
+	lab.Write(t, "/etc/environment", settings, 0o644)
+	lab.Run(t, "systemctl", "restart", "opensource-agent-environment.service")
 	lab.startPass(t)
 	managed := lab.Read(t, "/etc/nginx/nginx.conf")
+	lab.Write(t, "/etc/opensource-agent/agent.env", "LOG_LEVEL=loud\n", 0o640)
+	if code, _ := lab.ExitCode(t, "systemctl", "restart", "opensource-agent.service"); code == 0 {
+		t.Error("a pass with a wrong setting succeeded")
+	}
 	lab.Run(t, "dpkg", "--remove", "opensource-agent")
+	if failed := lab.Run(t, "systemctl", "--failed", "--no-legend"); strings.Contains(failed, "opensource-agent") {
+		t.Errorf("removing the package left %s", failed)
+	}
 	for _, kept := range []string{"/etc/opensource-agent/agent.env", "/var/lib/opensource-agent/state.json"} {
 		lab.Run(t, "test", "-e", kept)
 	}
@@ -314,6 +324,9 @@ func removeAndPurge(t *testing.T, lab *packageLab) {
 		if code, _ := lab.ExitCode(t, "test", "-e", gone); code == 0 {
 			t.Errorf("purge left %s", gone)
 		}
+	}
+	if now := lab.Read(t, "/etc/environment"); now != settings {
+		t.Errorf("after the purge /etc/environment is %q, want %q", now, settings)
 	}
 	if now := lab.Read(t, "/etc/nginx/nginx.conf"); now != managed {
 		t.Error("removing the package changed nginx.conf")
