@@ -85,8 +85,10 @@ func checkDomain(name string, underscore bool) error {
 }
 
 func checkLabel(label string, underscore bool) error {
+	allowed := "only letters, digits and hyphens are allowed"
 	if underscore {
 		label = strings.TrimPrefix(label, "_")
+		allowed = "only letters, digits, hyphens and one underscore in front are allowed"
 	}
 	switch {
 	case label == "":
@@ -98,7 +100,7 @@ func checkLabel(label string, underscore bool) error {
 	}
 	for _, c := range []byte(label) {
 		if (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' {
-			return errors.New("only letters, digits and hyphens are allowed")
+			return errors.New(allowed)
 		}
 	}
 	return nil
