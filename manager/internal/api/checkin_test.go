@@ -54,6 +54,17 @@ func (c *checkIns) restart() {
 	})
 }
 
+// reopen closes the database, which writes what is still in memory, and goes on
+// with it as a new manager.
+func (c *checkIns) reopen(t testing.TB) {
+	t.Helper()
+	if err := c.store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	c.store = storetest.OpenAt(t, c.path)
+	c.restart()
+}
+
 func authorize(r *http.Request, siteID int64, _ *store.Versions) error {
 	switch key := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "); {
 	case key == "admin", key == fmt.Sprintf("site-%d", siteID), key == "" && siteID == 1 && auth.Peer(r).IsLoopback():

@@ -107,7 +107,7 @@ func TestWhatCountsAsAKey(t *testing.T) {
 		"BEARER": request(outside, "Authorization", "BEARER  "+key), "x-api-key": request(outside, "x-api-key", key),
 	} {
 		who, err := a.Authenticate(r)
-		if err != nil || who.Role != RoleViewer || who.KeyID != row.ID {
+		if err != nil || who.Role != RoleViewer || who.Name != row.Name {
 			t.Errorf("%s: %+v, %v", name, who, err)
 		}
 	}

@@ -33,9 +33,6 @@ type Principal struct {
 	Role Role
 	// SiteID is the one site of an agent key, else 0.
 	SiteID int64
-	// KeyID is set for an API key, UserID for a person.
-	KeyID  int64
-	UserID int64
 	// Name is the key's or the person's name, for logs and pages.
 	Name string
 }

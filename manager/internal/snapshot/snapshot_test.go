@@ -52,11 +52,7 @@ func TestBuildWithoutAddress(t *testing.T) {
 	if _, err := s.UpdateContainer(t.Context(), w.Container.ID, func(c *inventory.Container) error { c.IPv4Address = ""; return nil }); err != nil {
 		t.Fatal(err)
 	}
-	i, err := s.ReadInventory(t.Context(), w.Site.ID)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := snapshot.Build(i)
+	got := snapshot.Build(storetest.Inventory(t, s, w.Site.ID))
 	if len(got.Site.Nodes[0].Containers)+len(got.Site.DNSRecords)+len(got.NGINX.HTTPServices)+len(got.NGINX.StreamServices) != 0 {
 		t.Errorf("something leads nowhere: %+v", got)
 	}
@@ -169,18 +165,15 @@ func TestETagChangesExactlyWithWhatIsVisible(t *testing.T) {
 			if err != nil {
 				rt.Fatal(err)
 			}
-			i, err := s.ReadInventory(t.Context(), w.Site.ID)
-			if err != nil {
-				rt.Fatal(err)
-			}
-			fresh, _, err := checkin.Encode(snapshot.Build(i))
+			built := snapshot.Build(storetest.Inventory(t, s, w.Site.ID))
+			fresh, _, err := checkin.Encode(built)
 			if err != nil {
 				rt.Fatal(err)
 			}
 			if string(fresh) != string(data) {
 				rt.Fatalf("the cache has\n%s\nthe database\n%s", data, fresh)
 			}
-			return snapshot.Build(i), etag
+			return built, etag
 		}
 		before, tag := look()
 		for range rapid.IntRange(1, 12).Draw(rt, "steps") {
@@ -266,10 +259,7 @@ func BenchmarkBuild(b *testing.B) {
 			s := storetest.Open(b)
 			w := storetest.NewWorld(b, s, 1)
 			storetest.AddContainers(b, s, w, containers)
-			i, err := s.ReadInventory(b.Context(), w.Site.ID)
-			if err != nil {
-				b.Fatal(err)
-			}
+			i := storetest.Inventory(b, s, w.Site.ID)
 			b.Run("pure", func(b *testing.B) {
 				for b.Loop() {
 					if _, _, err := checkin.Encode(snapshot.Build(i)); err != nil {

@@ -18,11 +18,9 @@ import (
 // caches something remembers the counter it was read under and drops it when
 // the counter has moved.
 type Versions struct {
-	Keys     uint64 // API keys: any change but their last use
-	Sessions uint64
-	Users    uint64
-	Agents   uint64 // agents: deletions only
-	sites    map[int64]uint64
+	Keys   uint64 // API keys: any change but their last use
+	Agents uint64 // agents: deletions only
+	sites  map[int64]uint64
 }
 
 // Site returns the counter of everything a site's snapshot is built from,
@@ -223,10 +221,6 @@ func (v *Versions) count(scope string, id int64, version uint64) {
 		v.sites[id] = version
 	case "keys":
 		v.Keys = version
-	case "sessions":
-		v.Sessions = version
-	case "users":
-		v.Users = version
 	case "agents":
 		v.Agents = version
 	}

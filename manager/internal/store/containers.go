@@ -18,10 +18,8 @@ type Container struct {
 	ID                  int64
 	SiteID              int64
 	inventory.Container `gorm:"embedded"`
-	// VMID is the container's number on its node, if it is known.
-	VMID      *int64 `gorm:"column:vmid"`
-	CreatedAt time.Time
-	UpdatedAt time.Time
+	CreatedAt           time.Time
+	UpdatedAt           time.Time
 }
 
 // ContainerFilter chooses containers. Zero fields choose all.

@@ -26,9 +26,6 @@ type Heartbeat struct {
 // ListAgents and GetAgent know them at once.
 func (s *Store) Beat(beat Heartbeat) { s.heartbeats.add(beat) }
 
-// FlushHeartbeats writes the heartbeats that are in memory at once.
-func (s *Store) FlushHeartbeats() error { return s.heartbeats.flush(flushWait) }
-
 // heartbeats gathers the latest heartbeat of each agent.
 type heartbeats struct {
 	store *Store

@@ -119,16 +119,7 @@ func keepRevision(tx *gorm.DB, siteID int64, etag string, data []byte) (Revision
 	return next, nil
 }
 
-// ReadInventory returns everything a site's snapshot is built from, as of one
-// moment, or ErrNotFound.
-func (s *Store) ReadInventory(ctx context.Context, siteID int64) (inventory Inventory, err error) {
-	err = s.view(ctx, func(tx *gorm.DB) error {
-		inventory, err = readInventory(tx, siteID)
-		return err
-	})
-	return inventory, err
-}
-
+// readInventory reads an Inventory, or returns ErrNotFound.
 func readInventory(tx *gorm.DB, siteID int64) (Inventory, error) {
 	site, err := get[Site](tx, siteID)
 	if err != nil {

@@ -175,8 +175,3 @@ func (s *Store) update(ctx context.Context, fn func(tx *gorm.DB) error) error {
 	s.probe.note(err)
 	return err
 }
-
-// view runs fn in one read transaction: everything it reads is of one moment.
-func (s *Store) view(ctx context.Context, fn func(tx *gorm.DB) error) error {
-	return s.read.WithContext(ctx).Transaction(fn)
-}

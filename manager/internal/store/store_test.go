@@ -23,12 +23,18 @@ func TestCloseWritesHeartbeats(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Beat(store.Heartbeat{AgentID: id, At: seen.Add(time.Minute), Report: &checkin.Request{}})
+	skew := int64(-1500)
+	s.Beat(store.Heartbeat{
+		AgentID: id, At: seen.Add(time.Minute), PeerAddress: "192.0.2.9", ClockSkewMS: &skew,
+		Report: &checkin.Request{Hostname: "agent", CurrentTime: 7},
+	})
+	s.Beat(store.Heartbeat{AgentID: 99, At: seen, Report: &checkin.Request{}}) // deleted meanwhile
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
 	agent, err := storetest.OpenAt(t, path).GetAgent(t.Context(), id)
-	if err != nil || !agent.LastSeenAt.Equal(seen.Add(time.Minute)) {
-		t.Errorf("last seen %v, %v", agent.LastSeenAt, err)
+	if err != nil || !agent.LastSeenAt.Equal(seen.Add(time.Minute)) || agent.PeerAddress != "192.0.2.9" ||
+		agent.ClockSkewMS == nil || *agent.ClockSkewMS != skew || agent.Report.CurrentTime != 7 || !agent.FirstSeenAt.Equal(seen) {
+		t.Errorf("%+v, %v", agent, err)
 	}
 }

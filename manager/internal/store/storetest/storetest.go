@@ -5,6 +5,7 @@ package storetest
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"testing"
@@ -93,6 +94,21 @@ func AddContainers(t testing.TB, s *store.Store, w World, n int) {
 			Type: inventory.ServiceHTTP, InternalPort: 8080, ExternalHostname: fmt.Sprintf("c%d", i), ExternalDomainID: &w.Domain.ID,
 		}))(t)
 	}
+}
+
+// Inventory returns what a site's snapshot is built from, and publishes nothing.
+func Inventory(t testing.TB, s *store.Store, siteID int64) store.Inventory {
+	t.Helper()
+	var read store.Inventory
+	enough := errors.New("enough")
+	_, err := s.Publish(t.Context(), siteID, func(i store.Inventory) ([]byte, string, error) {
+		read = i
+		return nil, "", enough
+	})
+	if !errors.Is(err, enough) {
+		t.Fatal(err)
+	}
+	return read
 }
 
 // must ends the test on an error; in two calls, since Go spreads results over

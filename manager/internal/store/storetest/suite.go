@@ -355,7 +355,7 @@ func testInventory(t *testing.T, s *store.Store) {
 	ctx := t.Context()
 	must(s.UpdateExternalDomain(ctx, w2.Domain.ID, func(d *inventory.ExternalDomain) error { d.DefaultSiteID = &w1.Site.ID; return nil }))(t)
 	third := must(s.CreateExternalDomain(ctx, inventory.ExternalDomain{Name: "unused.test"}))(t)
-	got := must(s.ReadInventory(ctx, w1.Site.ID))(t)
+	got := Inventory(t, s, w1.Site.ID)
 	domain2 := must(s.GetExternalDomain(ctx, w2.Domain.ID))(t)
 	want := store.Inventory{
 		Site: w1.Site, Nodes: []store.Node{w1.Node}, Containers: []store.Container{w1.Container},
@@ -369,7 +369,7 @@ func testInventory(t *testing.T, s *store.Store) {
 		t.Error(diff)
 	}
 	must(s.UpdateExternalDomain(ctx, third.ID, func(d *inventory.ExternalDomain) error { d.DefaultSiteID = &w2.Site.ID; return nil }))(t)
-	if inv := must(s.ReadInventory(ctx, w2.Site.ID))(t); len(inv.Domains) != 2 {
+	if inv := Inventory(t, s, w2.Site.ID); len(inv.Domains) != 2 {
 		t.Errorf("%+v", inv.Domains)
 	}
 }

@@ -273,8 +273,9 @@ END;
 -- +goose StatementEnd
 
 -- What has changed, for caches of this and every other process. A counter
--- only grows. scope 'site' has one row per site id; 'keys', 'sessions',
--- 'users' and 'agents' (deletions) have the id 0.
+-- only grows. scope 'site' has one row per site id; 'keys' and 'agents'
+-- (deletions) have the id 0, and 'probe', which says nothing but that it could
+-- be written. People and sessions are read with every request.
 CREATE TABLE change_counters (
   scope   TEXT NOT NULL,
   id      INTEGER NOT NULL DEFAULT 0,
@@ -380,22 +381,4 @@ END;
 -- +goose StatementEnd
 -- +goose StatementBegin
 CREATE TRIGGER api_keys_count_delete AFTER DELETE ON api_keys BEGIN INSERT INTO changed VALUES ('keys', 0); END;
--- +goose StatementEnd
--- +goose StatementBegin
-CREATE TRIGGER sessions_count_insert AFTER INSERT ON sessions BEGIN INSERT INTO changed VALUES ('sessions', 0); END;
--- +goose StatementEnd
--- +goose StatementBegin
-CREATE TRIGGER sessions_count_update AFTER UPDATE ON sessions BEGIN INSERT INTO changed VALUES ('sessions', 0); END;
--- +goose StatementEnd
--- +goose StatementBegin
-CREATE TRIGGER sessions_count_delete AFTER DELETE ON sessions BEGIN INSERT INTO changed VALUES ('sessions', 0); END;
--- +goose StatementEnd
--- +goose StatementBegin
-CREATE TRIGGER users_count_insert AFTER INSERT ON users BEGIN INSERT INTO changed VALUES ('users', 0); END;
--- +goose StatementEnd
--- +goose StatementBegin
-CREATE TRIGGER users_count_update AFTER UPDATE ON users BEGIN INSERT INTO changed VALUES ('users', 0); END;
--- +goose StatementEnd
--- +goose StatementBegin
-CREATE TRIGGER users_count_delete AFTER DELETE ON users BEGIN INSERT INTO changed VALUES ('users', 0); END;
 -- +goose StatementEnd
