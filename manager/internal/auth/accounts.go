@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
+	"opensource.internal/manager/internal/inventory"
 	"opensource.internal/manager/internal/store"
 )
 
@@ -32,12 +30,12 @@ type NewKey struct {
 
 // CreateKey stores a new key and returns its text, which nobody can see again.
 func CreateKey(ctx context.Context, s *store.Store, wanted NewKey) (key string, row store.APIKey, err error) {
-	if err := wanted.check(); err != nil {
+	if err := wanted.normalise(); err != nil {
 		return "", store.APIKey{}, err
 	}
 	key, prefix, sum := newKey()
 	row = store.APIKey{
-		Name: strings.TrimSpace(wanted.Name), Role: string(wanted.Role), Prefix: prefix, Hash: sum[:],
+		Name: wanted.Name, Role: string(wanted.Role), Prefix: prefix, Hash: sum[:],
 		CreatedAt: time.Now().UTC(), CreatedBy: wanted.CreatedBy,
 	}
 	if wanted.Role == RoleAgent {
@@ -54,8 +52,8 @@ func CreateKey(ctx context.Context, s *store.Store, wanted NewKey) (key string, 
 	return key, row, nil
 }
 
-func (k NewKey) check() error {
-	if err := checkName(k.Name); err != nil {
+func (k *NewKey) normalise() (err error) {
+	if k.Name, err = inventory.ParseTitle(k.Name); err != nil {
 		return &FieldError{"name", err}
 	}
 	if _, err := ParseRole(string(k.Role)); err != nil {
@@ -72,8 +70,8 @@ func (k NewKey) check() error {
 
 // CreateUser stores a new person.
 func CreateUser(ctx context.Context, s *store.Store, name string, role Role, password string) (store.User, error) {
-	name = FoldName(name)
-	if err := checkName(name); err != nil {
+	name, err := inventory.ParseTitle(FoldName(name))
+	if err != nil {
 		return store.User{}, &FieldError{"name", err}
 	}
 	if role != RoleAdmin && role != RoleViewer {
@@ -99,20 +97,6 @@ func SetPassword(ctx context.Context, s *store.Store, name, password string) err
 	}
 	if err := s.SetPassword(ctx, FoldName(name), hash); err != nil {
 		return fmt.Errorf("set password: %w", err)
-	}
-	return nil
-}
-
-// checkName keeps names of keys and people short and printable.
-func checkName(name string) error {
-	name = strings.TrimSpace(name)
-	if name == "" || utf8.RuneCountInString(name) > 100 {
-		return errors.New("a name has 1 to 100 characters")
-	}
-	for _, r := range name {
-		if !unicode.IsPrint(r) || r == utf8.RuneError { // U+FFFD: bytes that were not UTF-8
-			return errors.New("a name has only printable characters, in UTF-8")
-		}
 	}
 	return nil
 }

@@ -63,7 +63,7 @@ func (f faults) err() error {
 // *InvalidError.
 func (s *Site) Normalise() error {
 	f := faults{}
-	f.must("name", &s.Name, parseTitle)
+	f.must("name", &s.Name, ParseTitle)
 	f.fold("internalDomain", &s.InternalDomain, FoldDomain)
 	f.fold("externalIp", &s.ExternalIP, parseAddress)
 	s.normaliseNetwork(f)
@@ -253,8 +253,9 @@ func VolumePath(root string, siteID int64, owner, container, name string) (strin
 	return hostPath, checkin.CheckHostPath(hostPath)
 }
 
-// parseTitle checks a name that only people read.
-func parseTitle(s string) (string, error) {
+// ParseTitle checks a name that only people read, of a site, a key or a person,
+// and takes the blanks around it off.
+func ParseTitle(s string) (string, error) {
 	title := strings.TrimSpace(s)
 	if title == "" || utf8.RuneCountInString(title) > 100 {
 		return "", errors.New("a name has 1 to 100 characters")
