@@ -33,7 +33,8 @@ type CheckInOptions struct {
 // 30 seconds, and, unlike for people's requests, unknown fields are welcome.
 //
 // A known agent that says nothing new costs no write and no query, only a look
-// at whether the database has changed.
+// at whether the database has changed. docs/development/architecture.md draws
+// the way of a check-in.
 type CheckIn struct {
 	store     *store.Store
 	snapshots *snapshot.Cache
