@@ -3,6 +3,8 @@ package pass
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -28,6 +30,7 @@ func (p *pass) ensure(ctx context.Context) {
 	p.ensureServices(ctx)
 	running.Wait()
 
+	p.logCertificates()
 	p.noteRunning()
 	p.save()
 }
@@ -44,18 +47,32 @@ func (p *pass) ensureVolumes(ctx context.Context) {
 	if stopped(ctx) {
 		return // volumes that were not tried have not failed
 	}
-	for id, result := range results {
-		if previous, known := v.Results[id]; known && previous == result {
+	if !maps.Equal(v.Results, results) {
+		v.Told = false
+	}
+	p.logVolumes(v.Results, results)
+	v.Results = results
+}
+
+// logVolumes tells of volumes that became ready, and in every pass of those
+// that have failed: they are why the pass does not end with 0.
+func (p *pass) logVolumes(before, now map[string]checkin.VolumeReport) {
+	lines := 0
+	for _, id := range slices.Sorted(maps.Keys(now)) {
+		result := now[id]
+		if result.Applied && before[id] == result {
 			continue
 		}
-		v.Told = false
+		if lines++; lines > maxLines {
+			p.Log.Warn("further volumes are not told of here", "volumes", len(now))
+			return
+		}
 		if result.Applied {
 			p.Log.Info("volume ready", "volume", id, "message", result.Message)
 		} else {
 			p.Log.Error("volume failed", "volume", id, "message", result.Message)
 		}
 	}
-	v.Results = results
 }
 
 // stopped reports whether the agent was told to stop, as opposed to having run

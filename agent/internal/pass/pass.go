@@ -206,13 +206,13 @@ func (p *pass) accept(answer checkin.Answer) (fresh bool, err error) {
 		p.Log.Warn("manager went back to an earlier snapshot of this pass: left for the next one", "etag", answer.ETag)
 		return false, nil
 	}
+	if digest(answer.Data) != digest(p.accepted.Data) {
+		p.Log.Info("snapshot received", "etag", answer.ETag)
+	}
 	p.accepted = state.Accepted{ETag: answer.ETag, Data: answer.Data, Snapshot: answer.Snapshot}
 	p.probed = false
 	p.state.RealSite = p.state.RealSite || site != nil
 	p.state.Volumes.Told = false // every snapshot is answered with all results
-	if fresh {
-		p.Log.Info("snapshot received", "etag", answer.ETag)
-	}
 	if err := p.dir.SaveAccepted(p.accepted); err != nil {
 		// Not remembered is not lost: the next pass asks for it again.
 		p.fault(err)

@@ -1,6 +1,7 @@
 package pass
 
 import (
+	"log/slog"
 	"net/http"
 	"strings"
 	"testing"
@@ -265,5 +266,44 @@ func TestASecondPassSaysWhoRuns(t *testing.T) {
 	unlock()
 	if requests, _ := s.take(); len(requests) != 0 {
 		t.Error("the second pass checked in")
+	}
+}
+
+// A pass that does not end with 0 says why, also when it is the same as before.
+func TestWhatStaysUnsettledIsLoggedInEveryPass(t *testing.T) {
+	s := newSite(t)
+	snapshot := lab()
+	snapshot.NGINX.HTTPServices[0].ExternalHostname = "not a name"
+	snapshot.Site.Volumes = []checkin.Volume{{ID: 42, HostPath: "relative", Mode: "rw"}}
+	s.publish(snapshot)
+	for range 3 {
+		var log strings.Builder
+		options := s.options()
+		options.Log = slog.New(slog.NewTextHandler(&log, nil))
+		if code := Run(t.Context(), options); code != Rejected {
+			t.Errorf("exit code %d", code)
+		}
+		for _, want := range []string{"not a name", "volume failed", "volume=42"} {
+			if !strings.Contains(log.String(), want) {
+				t.Errorf("%q is not in\n%s", want, log.String())
+			}
+		}
+	}
+}
+
+func TestASnapshotThatIsSentAgainIsNoNews(t *testing.T) {
+	s := newSite(t)
+	data, etag, _ := checkin.Encode(checkin.Bootstrap())
+	s.respond(func(w http.ResponseWriter, r *http.Request) {
+		r.Header.Del("If-None-Match")
+		answerSnapshot(w, r, data, etag)
+	})
+	for _, want := range []int{1, 0} {
+		var log strings.Builder
+		options := s.options()
+		options.Log = slog.New(slog.NewTextHandler(&log, nil))
+		if code := Run(t.Context(), options); code != Settled || strings.Count(log.String(), "snapshot received") != want {
+			t.Errorf("exit code %d, want 0 and %d times news in\n%s", code, want, log.String())
+		}
 	}
 }

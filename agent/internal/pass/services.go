@@ -25,9 +25,9 @@ func (p *pass) ensureServices(ctx context.Context) {
 	fingerprint := p.fingerprint()
 	if fingerprint == p.state.Fingerprint && p.undisturbed() {
 		p.noteReceived()
+		p.logStillLeftOut()
 		return
 	}
-	p.logCertificates()
 	facts := p.renderFacts()
 	results := make([]state.Service, len(p.services))
 	var running sync.WaitGroup
@@ -66,6 +66,9 @@ func (p *pass) ensureService(ctx context.Context, service services.Service, fact
 	now.Outcome, now.Message = report.Outcome, report.Message
 	now.Quarantined = result.LeftOut
 	now.LastApply = lastApply(report.Outcome, result.LeftOut)
+	for _, path := range report.Drifted {
+		p.Log.Warn("edited by somebody else", "service", service.Name, "path", path, "outcome", report.Outcome)
+	}
 	now.Drift = latest(now.Drift, drift(report.Drifted, before, result.Files))
 	if report.Digests != nil {
 		now.Digests, now.RunningETag = report.Digests, p.accepted.ETag
@@ -87,7 +90,12 @@ func (p *pass) ensureService(ctx context.Context, service services.Service, fact
 // maxLines is how many lines of one kind a pass logs; the manager is told more.
 const maxLines = 20
 
+// logCertificates tells what is wrong with certificates when that has changed.
 func (p *pass) logCertificates() {
+	if maps.Equal(p.facts.CertificateNotes, p.state.CertificateNotes) {
+		return
+	}
+	p.state.CertificateNotes = p.facts.CertificateNotes
 	for i, domain := range slices.Sorted(maps.Keys(p.facts.CertificateNotes)) {
 		if i == maxLines {
 			p.Log.Warn("further certificates have faults", "count", len(p.facts.CertificateNotes)-i)
@@ -97,14 +105,31 @@ func (p *pass) logCertificates() {
 	}
 }
 
+// logStillLeftOut tells, in a pass with nothing to do, why it does not end
+// with 0.
+func (p *pass) logStillLeftOut() {
+	for _, service := range p.services {
+		p.logLeftOut(service.Name, p.state.Services[service.Name].Quarantined)
+	}
+}
+
 func (p *pass) logLeftOut(service string, leftOut []checkin.QuarantinedItem) {
 	for i, left := range leftOut {
 		if i == maxLines {
 			p.Log.Warn("further records left out", "service", service, "count", len(leftOut)-i)
 			return
 		}
-		p.Log.Warn("record left out", "service", service, "kind", left.Kind, "id", left.ID, "name", left.Name, "reason", left.Reason)
+		p.Log.Warn("record left out", "service", service, "record", recordName(left), "reason", left.Reason)
 	}
+}
+
+// recordName is a record as people know it: "http app.example.com (id 3)".
+func recordName(item checkin.QuarantinedItem) string {
+	name := item.Kind + " " + item.Name
+	if item.ID != 0 {
+		name += fmt.Sprintf(" (id %d)", item.ID)
+	}
+	return name
 }
 
 func inForce(outcome checkin.Outcome) bool {

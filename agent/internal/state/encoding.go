@@ -24,6 +24,7 @@ func parseState(content []byte) (State, error) {
 		take(fields, "volumes", &s.Volumes),
 		take(fields, "fingerprint", &s.Fingerprint),
 		take(fields, "running", &s.Running),
+		take(fields, "certificateNotes", &s.CertificateNotes),
 		take(fields, "host", &s.Host),
 		take(fields, "realSite", &s.RealSite),
 		takeEarlier(fields, &s),

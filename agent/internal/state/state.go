@@ -24,6 +24,9 @@ type State struct {
 	Fingerprint string `json:"fingerprint,omitempty"`
 	// Running is the snapshot in force as a whole, or nil.
 	Running *checkin.Running `json:"running,omitempty"`
+	// CertificateNotes are the faults of certificates that were logged, by
+	// domain.
+	CertificateNotes map[string]string `json:"certificateNotes,omitempty"`
 	// Host is what was learnt of the host's files.
 	Host host.Cache `json:"host,omitzero"`
 	// RealSite is true once a snapshot with a site was accepted: from then on
