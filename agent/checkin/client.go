@@ -90,7 +90,25 @@ func (c *Client) CheckIn(ctx context.Context, request Request, ifNoneMatch strin
 		return Answer{}, fmt.Errorf("check in with %s: %w", c.URL.Redacted(), withoutURL(err))
 	}
 	defer response.Body.Close()
-	return readAnswer(response, ifNoneMatch)
+	answer, err := readAnswer(response, ifNoneMatch)
+	var refused *RefusedError
+	if errors.As(err, &refused) {
+		refused.Message += c.hint(refused.Status)
+	}
+	return answer, err
+}
+
+// hint says what to look at when credentials are refused.
+func (c *Client) hint(status int) string {
+	switch {
+	case status == http.StatusUnauthorized && c.Key == "":
+		return " (no key was sent: set API_KEY)"
+	case status == http.StatusUnauthorized:
+		return " (is API_KEY complete, and not revoked?)"
+	case status == http.StatusForbidden:
+		return " (is API_KEY the key of this site?)"
+	}
+	return ""
 }
 
 // withoutURL drops the URL that net/http puts before its errors; it is already

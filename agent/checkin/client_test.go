@@ -118,6 +118,30 @@ func TestCheckInRefusesWrongAnswers(t *testing.T) {
 	}
 }
 
+func TestRefusedCredentialsComeWithAHint(t *testing.T) {
+	for _, test := range []struct {
+		status int
+		key    string
+		want   string
+	}{
+		{401, "", "set API_KEY"},
+		{401, "secret-key", "revoked"},
+		{403, "secret-key", "key of this site"},
+		{404, "secret-key", ""},
+	} {
+		client := manager(t, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(test.status)
+			_, _ = io.WriteString(w, `{"error":{"code":"x","message":"no"}}`)
+		})
+		client.Key = test.key
+		_, err := client.CheckIn(t.Context(), Request{}, "")
+		if err == nil || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "secret-key") || strings.Contains(err.Error(), "API_KEY") != (test.want != "") {
+			t.Errorf("%d with key %q: %v", test.status, test.key, err)
+		}
+	}
+}
+
 func TestCheckInRefusesAnUnasked304(t *testing.T) {
 	client := manager(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotModified) })
 	if answer, err := client.CheckIn(t.Context(), Request{}, ""); err == nil {
