@@ -187,6 +187,9 @@ func describeService(name string, report checkin.ServiceReport) serviceView {
 		Message: report.Message, Drift: report.Drift,
 	}
 	view.Apply, view.ApplyClass = applied(report)
+	if len(report.Quarantined) > 0 && inForce(report.Outcome) {
+		view.Message = "" // it repeats what is listed as left out
+	}
 	if report.AppliedAt != nil {
 		view.AppliedAt = report.AppliedAt.UTC()
 		view.Applied = view.AppliedAt.Format(humanTime)
@@ -231,7 +234,16 @@ func applied(report checkin.ServiceReport) (words, class string) {
 	if report.Outcome == checkin.OutcomeSkipped || report.Outcome == checkin.OutcomeHeld {
 		class = warn
 	}
+	if n := len(report.Quarantined); n > 0 && inForce(report.Outcome) {
+		return fmt.Sprintf("last apply: %s, %d left out", report.Outcome, n), warn
+	}
 	return words, class
+}
+
+// inForce reports whether a service runs what it was sent, records that were
+// left out apart.
+func inForce(outcome checkin.Outcome) bool {
+	return outcome == checkin.OutcomeApplied || outcome == checkin.OutcomeUnchanged
 }
 
 func describeVolume(v store.Volume) volumeView {

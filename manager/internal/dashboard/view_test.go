@@ -73,6 +73,20 @@ func TestClockSkewIsTold(t *testing.T) {
 	}
 }
 
+func TestALeftOutRecordIsNoFailedApply(t *testing.T) {
+	report := checkin.ServiceReport{
+		State: "active", LastApply: checkin.ApplyFailure, Outcome: checkin.OutcomeApplied, Message: "left out: http x",
+		Quarantined: []checkin.QuarantinedItem{{Kind: "http", Name: "x"}},
+	}
+	if v := describeService("nginx", report); v.Apply != "last apply: applied, 1 left out" || v.ApplyClass != warn || v.Message != "" {
+		t.Errorf("%+v", v)
+	}
+	report.Outcome, report.Message = checkin.OutcomeRejected, "nginx: [emerg]"
+	if v := describeService("nginx", report); v.ApplyClass != bad || v.Message == "" {
+		t.Errorf("%+v", v)
+	}
+}
+
 func TestNamesAreReadable(t *testing.T) {
 	for name, want := range map[string]string{
 		"example.com": "example.com", "xn--bcher-kva.example": "bücher.example (xn--bcher-kva.example)",
