@@ -52,6 +52,14 @@ func nginxRefuses(t *testing.T, s *site) {
 	if report.Outcome != checkin.OutcomeRejected || !strings.Contains(report.Message, words) {
 		t.Errorf("reported as %s with %q, want rejected with nginx's own words", report.Outcome, report.Message)
 	}
+	tries := func() int {
+		return strings.Count(s.Run(t, "journalctl", "-t", "opensource-agent"), "configuration not applied")
+	}
+	before := tries()
+	s.wantPass(t, 4)
+	if now := tries(); before == 0 || now != before {
+		t.Errorf("nginx was asked about the same configuration again: %d times instead of %d", now, before)
+	}
 	if page := s.manager.page(t); !strings.Contains(html.UnescapeString(page), words) {
 		t.Error("/agents does not show nginx's own words")
 	}
@@ -84,7 +92,13 @@ func heldPort(t *testing.T, s *site) {
 	}
 
 	listener.Close()
-	s.wantPass(t, 0)
+	// It is tried again after a pause, without any change at the manager.
+	wait.For(t, 40*time.Second, "the next try", func() error {
+		if code := s.pass(t); code != 0 {
+			return fmt.Errorf("the pass ended with %d", code)
+		}
+		return nil
+	})
 	if err := sayOnce("tcp", s.edge(2250), "after all"); err != nil {
 		t.Errorf("once the port is free: %v", err)
 	}

@@ -127,6 +127,7 @@ func options(c config.Config, stderr io.Writer) pass.Options {
 		ManagerHostname: c.ManagerHostname,
 		StateDirectory:  c.StateDirectory,
 		Root:            c.Root,
+		ByHand:          !c.BySystemd,
 		Log:             logger(c.LogLevel, stderr),
 	}
 }

@@ -46,6 +46,7 @@ type Config struct {
 	LogLevel        slog.Level
 	Root            string // empty: the real filesystem
 	Hostname        string // empty: that of the host
+	BySystemd       bool   // started by systemd, not by a person
 	// Proxies holds the variables of the environment that name the proxy on
 	// the way to the manager, as far as they are set.
 	Proxies map[string]string
@@ -73,7 +74,8 @@ func Load(flags Flags, environ []string) (Config, error) {
 	}
 	env := parseEnviron(environ)
 	r := reader{root: root, sources: []map[string]string{flagValues(flags), env}}
-	if env["SYSTEMD_EXEC_PID"] != strconv.Itoa(os.Getpid()) { // systemd.exec(5)
+	bySystemd := env["SYSTEMD_EXEC_PID"] == strconv.Itoa(os.Getpid()) // systemd.exec(5)
+	if !bySystemd {
 		r.readFiles()
 	}
 	r.sources = append(r.sources, defaults)
@@ -90,6 +92,7 @@ func Load(flags Flags, environ []string) (Config, error) {
 		LogLevel:        r.logLevel(),
 		Root:            root,
 		Hostname:        r.domain("AGENT_HOSTNAME"),
+		BySystemd:       bySystemd,
 		Proxies:         r.proxies(),
 	}
 	return c, errors.Join(r.mistakes...)

@@ -127,6 +127,7 @@ func TestAPipeInAFilesPlaceDoesNotKeepThePass(t *testing.T) {
 	if err := os.Remove(conf); err != nil {
 		t.Fatal(err)
 	}
+	s.byHand = true // does not wait for the next try
 	s.pass(Settled)
 	put()
 	check()

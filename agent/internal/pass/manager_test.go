@@ -104,7 +104,8 @@ func (m *fakeManager) take() ([]checkin.Request, []int) {
 // site is one agent host: a root of its own, and its manager.
 type site struct {
 	*fakeManager
-	root string
+	root   string
+	byHand bool
 }
 
 // newSite makes a host. Its validators are the real ones.
@@ -133,6 +134,7 @@ func (s *site) options() Options {
 		Hostname:       "agent",
 		StateDirectory: filepath.Join(s.root, "var/lib/opensource-agent"),
 		Root:           s.root,
+		ByHand:         s.byHand,
 		Log:            slog.New(slog.NewTextHandler(testLog{s.t}, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
 }

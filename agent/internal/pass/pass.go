@@ -59,7 +59,9 @@ type Options struct {
 	// Root relocates all files that are written, and turns systemd off, if it
 	// is not empty.
 	Root string
-	Log  *slog.Logger
+	// ByHand tries what has failed at once, as a person expects.
+	ByHand bool
+	Log    *slog.Logger
 }
 
 // pass is one run.

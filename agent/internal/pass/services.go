@@ -33,7 +33,13 @@ func (p *pass) ensureServices(ctx context.Context) {
 	var running sync.WaitGroup
 	for i, service := range p.services {
 		previous := p.state.Services[service.Name]
-		running.Go(func() { results[i] = p.ensureService(ctx, service, facts, previous) })
+		running.Go(func() {
+			results[i] = previous
+			results[i].ReceivedETag = p.accepted.ETag
+			if !p.waiting(service, fingerprint) {
+				results[i] = p.ensureService(ctx, service, facts, previous, fingerprint)
+			}
+		})
 	}
 	running.Wait()
 
@@ -48,13 +54,15 @@ func (p *pass) ensureServices(ctx context.Context) {
 }
 
 // ensureService renders and applies one service, and says how it stands then.
-func (p *pass) ensureService(ctx context.Context, service services.Service, facts render.Facts, previous state.Service) state.Service {
+func (p *pass) ensureService(ctx context.Context, service services.Service, facts render.Facts, previous state.Service, fingerprint string) state.Service {
 	now := previous
 	now.ReceivedETag = p.accepted.ETag
+	now.Retry = nil
 	result, err := service.Render(p.accepted.Snapshot, facts, p.templates)
 	if err != nil {
 		p.Log.Error("configuration not applied", "service", service.Name, "message", err)
 		now.LastApply, now.Outcome, now.Message = checkin.ApplyFailure, checkin.OutcomeRejected, err.Error()
+		now.Retry = nextTry(previous.Retry, fingerprint, time.Now())
 		return now
 	}
 	before := contents(result.Files)
@@ -64,6 +72,9 @@ func (p *pass) ensureService(ctx context.Context, service services.Service, fact
 	}
 
 	now.Outcome, now.Message = report.Outcome, report.Message
+	if !inForce(report.Outcome) {
+		now.Retry = nextTry(previous.Retry, fingerprint, time.Now())
+	}
 	now.Quarantined = result.LeftOut
 	now.LastApply = lastApply(report.Outcome, result.LeftOut)
 	for _, path := range report.Drifted {
@@ -168,16 +179,13 @@ func (p *pass) fingerprint() string {
 // undisturbed reports whether every managed file is what was last put into
 // force, and every service that has one runs.
 func (p *pass) undisturbed() bool {
-	for _, service := range p.services {
-		digests := p.state.Services[service.Name].Digests
-		if !apply.Undisturbed(digests) {
-			return false
-		}
-		if p.Root == "" && len(digests) > 0 && p.unitStates[service.Name] != "active" {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(p.services, func(s services.Service) bool { return !p.serviceUndisturbed(s) })
+}
+
+func (p *pass) serviceUndisturbed(service services.Service) bool {
+	digests := p.state.Services[service.Name].Digests
+	runs := p.Root != "" || len(digests) == 0 || p.unitStates[service.Name] == "active"
+	return runs && apply.Undisturbed(digests)
 }
 
 // noteReceived takes over the tag of a snapshot with the content of the last.

@@ -49,6 +49,16 @@ type Service struct {
 	// Digests holds the hexadecimal SHA-256 of every managed file that is in
 	// force, by path.
 	Digests map[string]string `json:"digests,omitempty"`
+	// Retry says when a failed apply is tried again; nil after a success.
+	Retry *Retry `json:"retry,omitempty"`
+}
+
+// Retry is a failed apply that waits for its next try.
+type Retry struct {
+	// Fingerprint identifies what was tried: of anything else nothing is known.
+	Fingerprint string    `json:"fingerprint"`
+	Failures    int       `json:"failures"`
+	After       time.Time `json:"after"`
 }
 
 // Volumes is how the site's volumes stand.
