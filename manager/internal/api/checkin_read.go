@@ -144,7 +144,10 @@ func (c *wireCheckIn) check() (*told, error) {
 	// A full name is taken, too: some hosts are named so, and it tells hosts of
 	// one short name apart.
 	hostname, err := checkin.ParseDomain(c.Hostname)
-	if err != nil {
+	switch {
+	case c.Hostname == "":
+		faults["hostname"] = "is required: the name of the agent's host"
+	case err != nil:
 		faults["hostname"] = err.Error()
 	}
 	if c.IPv4Address != "" {

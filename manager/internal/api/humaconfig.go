@@ -22,6 +22,10 @@ func init() {
 	huma.ValidateStrictCasing = true
 	validation.MsgUnexpectedProperty = "is not a field of this record"
 	validation.MsgExpectedRequiredProperty = missing + "%s"
+	validation.MsgExpectedMinimumNumber = "must be at least %v"
+	validation.MsgExpectedMaximumNumber = "must be at most %v"
+	validation.MsgExpectedMinLength = "must have at least %d characters"
+	validation.MsgExpectedMaxLength = "must have at most %d characters"
 	huma.NewErrorWithContext = fromHuma
 	huma.NewError = func(status int, message string, errs ...error) huma.StatusError {
 		return fromHuma(nil, status, message, errs...)

@@ -76,7 +76,7 @@ func (s *Store) UpdateSite(ctx context.Context, id int64, change func(*inventory
 
 func (s Site) unique() []unique {
 	return []unique{{
-		field: "name", message: fmt.Sprintf("there is already a site %q", s.Name),
+		field: "name", message: fmt.Sprintf("the name %q is already in use", s.Name),
 		holders: `SELECT 'site "' || name || '"' FROM sites WHERE lower(name) = lower(?) AND id <> ?`,
 		args:    []any{s.Name, s.ID},
 	}}
