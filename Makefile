@@ -26,12 +26,13 @@ e2e: deps-e2e $(TOOLS)/gotestsum deb ## Install the packages on booted Debian ma
 	cd packaging/e2e && ../../$(TOOLS)/gotestsum --format standard-verbose --jsonfile ../../build/e2e.json -- -tags e2e -timeout 40m -count 1 ./...
 
 .PHONY: lint
-lint: deps-lint $(TOOLS)/gofumpt $(TOOLS)/staticcheck ## Check format, code, scripts, units and packaging.
+lint: deps-lint $(TOOLS)/gofumpt $(TOOLS)/staticcheck $(TOOLS)/govulncheck ## Check format, code, known vulnerabilities, scripts, units and packaging.
 	@unformatted=$$($(TOOLS)/gofumpt -l $(MODULES) | grep -v _templ.go) || true; \
 		[ -z "$$unformatted" ] || { echo "not gofumpt'ed: $$unformatted" >&2; exit 1; }
 	go vet -tags $(TAGS),e2e work
 	$(TOOLS)/staticcheck -tags $(TAGS),e2e $(PACKAGES)
 	@for module in $(MODULES); do (cd $$module && GOWORK=off go build -tags $(TAGS) ./...) || exit 1; done
+	tools/vulncheck
 	packaging/lint
 
 .PHONY: bench
