@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"maps"
-	"slices"
 	"sync"
 	"time"
 
@@ -31,7 +30,11 @@ func (p *pass) ensure(ctx context.Context) {
 	running.Wait()
 
 	p.logCertificates()
-	p.noteRunning()
+	if stopped(ctx) {
+		p.state.Fingerprint = "" // what was not tried must not pass for being in force
+	} else {
+		p.noteRunning()
+	}
 	p.save()
 }
 
@@ -52,27 +55,6 @@ func (p *pass) ensureVolumes(ctx context.Context) {
 	}
 	p.logVolumes(v.Results, results)
 	v.Results = results
-}
-
-// logVolumes tells of volumes that became ready, and in every pass of those
-// that have failed: they are why the pass does not end with 0.
-func (p *pass) logVolumes(before, now map[string]checkin.VolumeReport) {
-	lines := 0
-	for _, id := range slices.Sorted(maps.Keys(now)) {
-		result := now[id]
-		if result.Applied && before[id] == result {
-			continue
-		}
-		if lines++; lines > maxLines {
-			p.Log.Warn("further volumes are not told of here", "volumes", len(now))
-			return
-		}
-		if result.Applied {
-			p.Log.Info("volume ready", "volume", id, "message", result.Message)
-		} else {
-			p.Log.Error("volume failed", "volume", id, "message", result.Message)
-		}
-	}
 }
 
 // stopped reports whether the agent was told to stop, as opposed to having run

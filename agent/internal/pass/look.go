@@ -56,17 +56,6 @@ func (p *pass) forgetUnusedPairs() {
 	}
 }
 
-// warnOnce logs what is known to be wrong with the host, once a pass.
-func (p *pass) warnOnce(text string) {
-	if p.warned == nil {
-		p.warned = map[string]bool{}
-	}
-	if !p.warned[text] {
-		p.warned[text] = true
-		p.Log.Warn(text)
-	}
-}
-
 // askUnits asks systemd for the state of every unit.
 func (p *pass) askUnits(ctx context.Context) {
 	p.unitStates = map[string]string{}

@@ -74,7 +74,7 @@ type pass struct {
 	accepted  state.Accepted
 	paths     render.Paths
 	templates *render.Templates
-	units     *systemd.Manager // nil with a Root
+	units     *systemd.Manager // asked nothing with a Root
 	services  []services.Service
 	engine    apply.Engine
 
@@ -203,12 +203,13 @@ func (p *pass) accept(answer checkin.Answer) (fresh bool, err error) {
 	if site != nil && site.ID != p.SiteID {
 		return false, fmt.Errorf("manager answered with site %d instead of %d: not obeyed", site.ID, p.SiteID)
 	}
-	fresh = digest(answer.Data) != p.ensured
-	if fresh && p.applied[digest(answer.Data)] {
+	received := digest(answer.Data)
+	fresh = received != p.ensured
+	if fresh && p.applied[received] {
 		p.Log.Warn("manager went back to an earlier snapshot of this pass: left for the next one", "etag", answer.ETag)
 		return false, nil
 	}
-	if digest(answer.Data) != digest(p.accepted.Data) {
+	if received != digest(p.accepted.Data) {
 		p.Log.Info("snapshot received", "etag", answer.ETag)
 	}
 	p.accepted = state.Accepted{ETag: answer.ETag, Data: answer.Data, Snapshot: answer.Snapshot}

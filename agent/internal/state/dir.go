@@ -51,9 +51,6 @@ func Open(dir string) (*Dir, error) {
 	return &Dir{path: dir, onDisk: map[string][sha256.Size]byte{}}, nil
 }
 
-// Path returns the directory.
-func (d *Dir) Path() string { return d.path }
-
 // Load reads both files. It cannot fail: the errors are warnings, one per
 // damaged file, of which as much is taken as makes sense. A missing file is a
 // first run and needs no warning.

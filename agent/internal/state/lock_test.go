@@ -52,7 +52,7 @@ func otherHolder(t *testing.T, dir string) *exec.Cmd {
 
 func TestLockSaysWhoHoldsItAndDiesWithItsHolder(t *testing.T) {
 	d := open(t)
-	other := otherHolder(t, d.Path())
+	other := otherHolder(t, d.path)
 
 	started := time.Now()
 	_, err := d.Lock(t.Context(), 100*time.Millisecond)
@@ -116,11 +116,11 @@ func TestFlockHolder(t *testing.T) {
 // A read-only disk is no reason to leave the site alone.
 func TestLockWritesNothing(t *testing.T) {
 	d := open(t)
-	if err := unix.Mount(d.Path(), d.Path(), "", unix.MS_BIND, ""); err != nil {
+	if err := unix.Mount(d.path, d.path, "", unix.MS_BIND, ""); err != nil {
 		t.Skipf("needs to mount: %v", err)
 	}
-	t.Cleanup(func() { _ = unix.Unmount(d.Path(), unix.MNT_DETACH) })
-	if err := unix.Mount("", d.Path(), "", unix.MS_BIND|unix.MS_REMOUNT|unix.MS_RDONLY, ""); err != nil {
+	t.Cleanup(func() { _ = unix.Unmount(d.path, unix.MNT_DETACH) })
+	if err := unix.Mount("", d.path, "", unix.MS_BIND|unix.MS_REMOUNT|unix.MS_RDONLY, ""); err != nil {
 		t.Skipf("needs to mount: %v", err)
 	}
 	unlock, err := d.Lock(t.Context(), 0)

@@ -30,7 +30,7 @@ func open(t testing.TB) *Dir {
 
 func reopen(t testing.TB, d *Dir) *Dir {
 	t.Helper()
-	again, err := Open(d.Path())
+	again, err := Open(d.path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +39,7 @@ func reopen(t testing.TB, d *Dir) *Dir {
 
 func put(t testing.TB, d *Dir, name, content string) {
 	t.Helper()
-	if err := os.WriteFile(filepath.Join(d.Path(), name), []byte(content), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(d.path, name), []byte(content), 0o600); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -242,7 +242,7 @@ func TestSaveRefusesWhatLoadWouldNotTake(t *testing.T) {
 			t.Errorf("%s: saved", name)
 		}
 	}
-	if _, err := os.Stat(filepath.Join(d.Path(), snapshotFile)); !os.IsNotExist(err) {
+	if _, err := os.Stat(filepath.Join(d.path, snapshotFile)); !os.IsNotExist(err) {
 		t.Errorf("a refused snapshot left a file: %v", err)
 	}
 }
@@ -262,7 +262,7 @@ func TestNothingIsWrittenThatIsThereAlready(t *testing.T) {
 	inodes := func() [2]os.FileInfo {
 		var infos [2]os.FileInfo
 		for i, name := range []string{stateFile, snapshotFile} {
-			info, err := os.Stat(filepath.Join(d.Path(), name))
+			info, err := os.Stat(filepath.Join(d.path, name))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -296,10 +296,10 @@ func TestNothingIsWrittenThatIsThereAlready(t *testing.T) {
 
 func TestOddThingsInPlaceOfTheFiles(t *testing.T) {
 	d := open(t)
-	if err := os.Mkdir(filepath.Join(d.Path(), stateFile), 0o700); err != nil {
+	if err := os.Mkdir(filepath.Join(d.path, stateFile), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	mkfifo(t, filepath.Join(d.Path(), snapshotFile))
+	mkfifo(t, filepath.Join(d.path, snapshotFile))
 	_, _, warnings := d.Load()
 	if len(warnings) != 2 {
 		t.Errorf("want two warnings, got %v", warnings)
@@ -316,22 +316,22 @@ func TestLeftoversOfAKilledPassGoWithTheNextSave(t *testing.T) {
 	if err := d.SaveState(fullState()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := os.Stat(filepath.Join(d.Path(), leftover)); !os.IsNotExist(err) {
+	if _, err := os.Stat(filepath.Join(d.path, leftover)); !os.IsNotExist(err) {
 		t.Errorf("leftover is still there: %v", err)
 	}
 }
 
 func TestOpen(t *testing.T) {
 	d := open(t)
-	info, err := os.Stat(d.Path())
+	info, err := os.Stat(d.path)
 	if err != nil || info.Mode().Perm() != 0o700 {
 		t.Errorf("mode %v, %v", info.Mode(), err)
 	}
 	put(t, d, "file", "")
-	if _, err := Open(filepath.Join(d.Path(), "file")); err == nil {
+	if _, err := Open(filepath.Join(d.path, "file")); err == nil {
 		t.Error("a file was opened as state directory")
 	}
-	if _, err := Open(filepath.Join(d.Path(), "file", "below")); err == nil {
+	if _, err := Open(filepath.Join(d.path, "file", "below")); err == nil {
 		t.Error("a folder below a file was opened")
 	}
 }
