@@ -156,13 +156,13 @@ func (m *Machine) booted() error {
 		return fmt.Errorf("%w: the machine ended: %s", wait.ErrHopeless, m.output.String())
 	default:
 	}
-	if m.leader == 0 {
-		leader, err := child(m.nspawn.Process.Pid)
-		if err != nil {
-			return err
-		}
-		m.leader = leader
+	// Looked for anew each time: the first child only sets up the machine's
+	// mounts, starts PID 1 and ends.
+	leader, err := child(m.nspawn.Process.Pid)
+	if err != nil {
+		return err
 	}
+	m.leader = leader
 	out, err := m.Try("systemctl", "is-system-running")
 	switch state := strings.TrimSpace(out); state {
 	case "running":
