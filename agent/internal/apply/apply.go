@@ -76,8 +76,8 @@ type Engine struct {
 	// Reload is false where only files are to be written (--root): nothing is
 	// activated or proven then.
 	Reload bool
-	// Log is told each thing done and, in full, why something was not; it must
-	// not be nil.
+	// Log is told of each live file that is written; how the apply ended is in
+	// its Report alone. It must not be nil.
 	Log *slog.Logger
 
 	// reached is told the name of each step that was completed, in tests.
@@ -293,7 +293,6 @@ func (r *run) rejected(cause error) Report {
 }
 
 func (r *run) failed(outcome checkin.Outcome, cause error) Report {
-	r.log.Error("configuration not applied", "outcome", outcome, "message", cause)
 	r.report.Outcome, r.report.Message = outcome, cause.Error()
 	return r.report
 }
@@ -307,9 +306,6 @@ func (r *run) succeeded(outcome checkin.Outcome) Report {
 	r.reached("settled")
 	r.report.Outcome = outcome
 	r.report.Digests = r.files.digests()
-	if outcome == checkin.OutcomeApplied {
-		r.log.Info("configuration applied", "files", r.report.Changed)
-	}
 	return r.report
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"opensource.internal/agent/checkin"
+	"opensource.internal/agent/internal/apply"
 )
 
 // maxLines is how many lines of one kind a pass logs; the manager is told more.
@@ -31,6 +32,16 @@ func (p *pass) logCertificates() {
 func (p *pass) logStillLeftOut() {
 	for _, service := range p.services {
 		p.logLeftOut(service.Name, p.state.Services[service.Name].Quarantined)
+	}
+}
+
+// logApply tells how an apply has ended, unless there was nothing to do.
+func (p *pass) logApply(service string, report apply.Report) {
+	switch {
+	case report.Outcome == checkin.OutcomeApplied:
+		p.Log.Info("configuration applied", "service", service, "files", report.Changed)
+	case !inForce(report.Outcome):
+		p.Log.Error("configuration not applied", "service", service, "outcome", report.Outcome, "message", report.Message)
 	}
 }
 

@@ -69,6 +69,7 @@ func (p *pass) ensureService(ctx context.Context, service services.Service, fact
 	if report.Outcome == checkin.OutcomeRejected && stopped(ctx) {
 		return previous // it was told to stop before anything was tried: no fault
 	}
+	p.logApply(service.Name, report)
 
 	now.Outcome, now.Message = report.Outcome, report.Message
 	if !inForce(report.Outcome) {
