@@ -3,15 +3,23 @@ package main
 import (
 	"bytes"
 	"context"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
 
+	"github.com/alecthomas/kong"
+
 	"opensource.internal/agent/internal/config"
 	"opensource.internal/agent/internal/pass"
 )
+
+// runWith runs the agent with these arguments and this environment alone.
+func runWith(args, environ []string, stdout, stderr io.Writer) pass.Code {
+	return run(args, environment{stdin: strings.NewReader(""), stdout: stdout, stderr: stderr, environ: environ})
+}
 
 func TestRunWithoutAPass(t *testing.T) {
 	root := t.TempDir()
@@ -24,13 +32,16 @@ func TestRunWithoutAPass(t *testing.T) {
 		{"version", []string{"--version"}, nil, pass.Settled, "opensource-agent " + version, ""},
 		{"help", []string{"--help"}, nil, pass.Settled, "Exit status: 0 settled", ""},
 		{"unknown flag", []string{"--nope"}, nil, pass.Usage, "", "--nope"},
+		{"by its name", []string{"run", "--root", root}, nil, pass.Usage, "", config.File},
+		{"flags before the name", []string{"--root", root, "run"}, nil, pass.Usage, "", config.File},
+		{"help of a command", []string{"run", "--help"}, nil, pass.Settled, "Usage: opensource-agent run", ""},
 		{"argument", []string{"now"}, nil, pass.Usage, "", "now"},
 		{"not configured", []string{"--root", root}, nil, pass.Usage, "", config.File},
 		{"mistakes", []string{"--root", root}, []string{"SITE_ID=1abc", "MANAGER_URL=manager"}, pass.Usage, "", "MANAGER_URL"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var stdout, stderr bytes.Buffer
-			if got := run(test.args, test.env, &stdout, &stderr); got != test.want {
+			if got := runWith(test.args, test.env, &stdout, &stderr); got != test.want {
 				t.Errorf("exit status %d, want %d", got, test.want)
 			}
 			for _, stream := range []struct{ got, want string }{{stdout.String(), test.stdout}, {stderr.String(), test.stderr}} {
@@ -42,9 +53,24 @@ func TestRunWithoutAPass(t *testing.T) {
 	}
 }
 
+func TestEveryCommandCanBeRun(t *testing.T) {
+	parser, err := kong.New(&commandLine{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, node := range parser.Model.Children {
+		if _, ok := node.Target.Addr().Interface().(command); !ok {
+			t.Errorf("%s is no command", node.Name)
+		}
+		if node.Help == "" {
+			t.Errorf("%s has no help", node.Name)
+		}
+	}
+}
+
 func TestMistakesAreALineEach(t *testing.T) {
 	var stderr bytes.Buffer
-	run([]string{"--root", t.TempDir()}, []string{"SITE_ID=1abc", "MANAGER_URL=manager", "LOG_LEVEL=loud"}, &bytes.Buffer{}, &stderr)
+	runWith([]string{"--root", t.TempDir()}, []string{"SITE_ID=1abc", "MANAGER_URL=manager", "LOG_LEVEL=loud"}, &bytes.Buffer{}, &stderr)
 	if lines := strings.Count(stderr.String(), "opensource-agent: "); lines != 3 || strings.Count(stderr.String(), "\n") != 3 {
 		t.Errorf("got %q, want three lines", stderr.String())
 	}
@@ -63,7 +89,7 @@ func TestRunSendsTheKeyAndNeverShowsIt(t *testing.T) {
 	defer manager.Close()
 	root := t.TempDir()
 	var stdout, stderr bytes.Buffer
-	code := run([]string{"--root", root, "--log-level", "debug", "--manager-url", manager.URL}, []string{"SITE_ID=1", "API_KEY=" + key}, &stdout, &stderr)
+	code := runWith([]string{"--root", root, "--log-level", "debug", "--manager-url", manager.URL}, []string{"SITE_ID=1", "API_KEY=" + key}, &stdout, &stderr)
 	if code != pass.ManagerAway || got != "Bearer "+key {
 		t.Errorf("exit status %d, sent %q", code, got)
 	}

@@ -35,18 +35,23 @@ type Flags struct {
 	StateDirectory string
 }
 
+// Local is what a command needs that does not speak to the manager.
+type Local struct {
+	Root           string // empty: the real filesystem
+	StateDirectory string // absolute, below Root
+	LogLevel       slog.Level
+	BySystemd      bool // started by systemd, not by a person
+}
+
 // Config is a complete, valid configuration.
 type Config struct {
+	Local
 	SiteID          int64
 	ManagerURL      *url.URL
 	ManagerHostname string         // empty: no lasting server for the dashboard
 	ManagerRoots    *x509.CertPool // nil: the host's certificate authorities
 	APIKey          string         // empty: none
-	StateDirectory  string         // absolute, below Root
-	LogLevel        slog.Level
-	Root            string // empty: the real filesystem
-	Hostname        string // empty: that of the host
-	BySystemd       bool   // started by systemd, not by a person
+	Hostname        string         // empty: that of the host
 	// Proxies holds the variables of the environment that name the proxy on
 	// the way to the manager, as far as they are set.
 	Proxies map[string]string
@@ -62,40 +67,55 @@ var defaults = map[string]string{
 // A flag wins over the environment, which wins over the environment files.
 // These are read only when started by hand: systemd has read them already.
 func Load(flags Flags, environ []string) (Config, error) {
-	root := ""
-	if flags.Root != "" {
-		var err error
-		if root, err = filepath.Abs(flags.Root); err != nil {
-			return Config{}, fmt.Errorf("--root: %w", err)
-		}
-		if root == "/" {
-			return Config{}, errors.New("--root: / is the host itself: name another folder, or leave --root away")
-		}
+	r, bySystemd, err := open(flags, environ)
+	if err != nil {
+		return Config{}, err
 	}
-	env := parseEnviron(environ)
-	r := reader{root: root, sources: []map[string]string{flagValues(flags), env}}
-	bySystemd := env["SYSTEMD_EXEC_PID"] == strconv.Itoa(os.Getpid()) // systemd.exec(5)
-	if !bySystemd {
-		r.readFiles()
-	}
-	r.sources = append(r.sources, defaults)
 	if r.get("SITE_ID") == "" && r.get("MANAGER_URL") == "" && len(r.mistakes) == 0 {
-		return Config{}, fmt.Errorf("not configured yet: set SITE_ID and MANAGER_URL in %s", root+File)
+		return Config{}, fmt.Errorf("not configured yet: set SITE_ID and MANAGER_URL in %s", r.root+File)
 	}
 	c := Config{
+		Local:           r.local(bySystemd),
 		SiteID:          r.siteID(),
 		ManagerURL:      r.managerURL(),
 		ManagerHostname: r.domain("MANAGER_HOSTNAME"),
 		ManagerRoots:    r.managerRoots(),
 		APIKey:          r.apiKey(),
-		StateDirectory:  r.stateDirectory(),
-		LogLevel:        r.logLevel(),
-		Root:            root,
 		Hostname:        r.domain("AGENT_HOSTNAME"),
-		BySystemd:       bySystemd,
 		Proxies:         r.proxies(),
 	}
 	return c, errors.Join(r.mistakes...)
+}
+
+// LoadLocal is Load for a command that does not speak to the manager, and needs
+// no complete configuration.
+func LoadLocal(flags Flags, environ []string) (Local, error) {
+	r, bySystemd, err := open(flags, environ)
+	if err != nil {
+		return Local{}, err
+	}
+	return r.local(bySystemd), errors.Join(r.mistakes...)
+}
+
+// open gathers all sources of settings.
+func open(flags Flags, environ []string) (r *reader, bySystemd bool, err error) {
+	root := ""
+	if flags.Root != "" {
+		if root, err = filepath.Abs(flags.Root); err != nil {
+			return nil, false, fmt.Errorf("--root: %w", err)
+		}
+		if root == "/" {
+			return nil, false, errors.New("--root: / is the host itself: name another folder, or leave --root away")
+		}
+	}
+	env := parseEnviron(environ)
+	r = &reader{root: root, sources: []map[string]string{flagValues(flags), env}}
+	bySystemd = env["SYSTEMD_EXEC_PID"] == strconv.Itoa(os.Getpid()) // systemd.exec(5)
+	if !bySystemd {
+		r.readFiles()
+	}
+	r.sources = append(r.sources, defaults)
+	return r, bySystemd, nil
 }
 
 func flagValues(f Flags) map[string]string {
@@ -150,6 +170,10 @@ func (r *reader) readFiles() {
 			r.sources = append(r.sources, parseEnvironmentFile(string(content)))
 		}
 	}
+}
+
+func (r *reader) local(bySystemd bool) Local {
+	return Local{Root: r.root, StateDirectory: r.stateDirectory(), LogLevel: r.logLevel(), BySystemd: bySystemd}
 }
 
 func (r *reader) siteID() int64 {

@@ -50,6 +50,17 @@ func TestLoadRefuses(t *testing.T) {
 	}
 }
 
+func TestLoadLocalNeedsNoManager(t *testing.T) {
+	c, err := LoadLocal(Flags{}, bySystemd("LOG_LEVEL=warn", "SITE_ID=1abc"))
+	if want := (Local{StateDirectory: "/var/lib/opensource-agent", LogLevel: slog.LevelWarn, BySystemd: true}); err != nil || c != want {
+		t.Errorf("got %+v, %v, want %+v", c, err, want)
+	}
+	_, err = LoadLocal(Flags{LogLevel: "loud"}, bySystemd("STATE_DIRECTORY=relative"))
+	if err == nil || !strings.Contains(err.Error(), "LOG_LEVEL") || !strings.Contains(err.Error(), "STATE_DIRECTORY") {
+		t.Errorf("error = %v, want both mistakes", err)
+	}
+}
+
 func TestTheHostItselfIsNoRoot(t *testing.T) {
 	if c, err := Load(Flags{Root: "/"}, bySystemd("SITE_ID=1", "MANAGER_URL=http://a")); err == nil || !strings.Contains(err.Error(), "--root") {
 		t.Errorf("got %+v, %v", c, err)

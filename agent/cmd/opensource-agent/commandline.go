@@ -1,0 +1,67 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+
+	"opensource.internal/agent/internal/pass"
+)
+
+// commandLine is the agent's command line: what every command takes, and the
+// commands.
+type commandLine struct {
+	Root           string           `placeholder:"DIR" help:"Write all files below this folder and leave systemd alone: for demonstrations and tests."`
+	LogLevel       string           `placeholder:"LEVEL" help:"Log messages from this level up: debug, info, warn or error (LOG_LEVEL, default info)."`
+	SiteID         string           `name:"site-id" placeholder:"N" help:"Number of the site on the manager (SITE_ID)."`
+	ManagerURL     string           `name:"manager-url" placeholder:"URL" help:"Address of the manager (MANAGER_URL)."`
+	StateDirectory string           `placeholder:"DIR" help:"Where the agent keeps what it knows (STATE_DIRECTORY, default /var/lib/opensource-agent)."`
+	Version        kong.VersionFlag `help:"Print the version and exit."`
+
+	Run runCommand `cmd:"" default:"withargs" help:"Do one pass. This is what happens without a command."`
+}
+
+const description = `Looks after the site of this host: checks in with the manager, puts the configuration of nginx, dnsmasq and volumes into force, and reports.
+
+Settings come from these flags, the environment, /etc/opensource-agent/agent.env, /run/opensource-agent/environment and /etc/environment, the first one that has them. The API key is read from API_KEY, the file API_KEY_FILE or the systemd credential api-key.
+
+Exit status: 0 settled, 1 unexpected, 2 usage or configuration, 3 manager unreachable or its answer refused, 4 something rejected or rolled back, 5 a rollback failed, 6 another pass is running.`
+
+// command is one of the commands: a struct with its flags and arguments.
+type command interface {
+	run(context.Context, environment) pass.Code
+}
+
+// run does what the arguments ask for and returns the exit status.
+func run(args []string, env environment) pass.Code {
+	var line commandLine
+	ended := false
+	parser, err := kong.New(
+		&line,
+		kong.Name("opensource-agent"),
+		kong.Description(description),
+		kong.Vars{"version": "opensource-agent " + version},
+		kong.Writers(env.stdout, env.stderr),
+		kong.Exit(func(int) { ended = true }),
+	)
+	if err != nil {
+		fmt.Fprintln(env.stderr, "opensource-agent:", err)
+		return pass.Unexpected
+	}
+	parsed, err := parser.Parse(args)
+	if ended { // --help or --version
+		return pass.Settled
+	}
+	if err != nil {
+		fmt.Fprintf(env.stderr, "opensource-agent: %v (see opensource-agent --help)\n", err)
+		return pass.Usage
+	}
+	env.flags = line.settings()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	return parsed.Selected().Target.Addr().Interface().(command).run(ctx, env)
+}

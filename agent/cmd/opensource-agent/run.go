@@ -1,0 +1,58 @@
+package main
+
+import (
+	"context"
+	"os"
+	"syscall"
+
+	"opensource.internal/agent/checkin"
+	"opensource.internal/agent/internal/config"
+	"opensource.internal/agent/internal/pass"
+)
+
+// runCommand does one pass.
+type runCommand struct{}
+
+func (*runCommand) run(ctx context.Context, env environment) pass.Code {
+	settings, ok := env.settings()
+	if !ok {
+		return pass.Usage
+	}
+	// What nginx and dnsmasq have to read must not depend on a shell's habits.
+	syscall.Umask(0o022)
+	useProxies(settings)
+	return pass.Run(ctx, options(settings, env))
+}
+
+// useProxies puts what may come from a file, when started by hand, where
+// net/http looks for it.
+func useProxies(settings config.Config) {
+	for name, value := range settings.Proxies {
+		_ = os.Setenv(name, value)
+	}
+}
+
+// client speaks to the manager.
+func client(c config.Config) *checkin.Client {
+	return &checkin.Client{
+		URL:       c.ManagerURL,
+		Key:       c.APIKey,
+		UserAgent: "opensource-agent/" + version,
+		Transport: transport(c),
+	}
+}
+
+func options(c config.Config, env environment) pass.Options {
+	return pass.Options{
+		SiteID:          c.SiteID,
+		Client:          client(c),
+		Version:         version,
+		Hostname:        c.Hostname,
+		ManagerUpstream: c.LoopbackUpstream(),
+		ManagerHostname: c.ManagerHostname,
+		StateDirectory:  c.StateDirectory,
+		Root:            c.Root,
+		ByHand:          !c.BySystemd,
+		Log:             env.logger(c.LogLevel),
+	}
+}
