@@ -21,6 +21,9 @@ type Request struct {
 	Running      *Running               `json:"running,omitempty"`
 	Certificates map[string]Certificate `json:"certificates,omitempty"`
 	Guard        *Guard                 `json:"guard,omitempty"`
+	// Probes holds what the site's own probes found, by the public name of an
+	// HTTP service. A service that was not probed is not in it.
+	Probes map[string]Probe `json:"probes,omitempty"`
 }
 
 // LastApply says how the latest apply of a service ended.
@@ -174,8 +177,42 @@ type Certificate struct {
 	Fallback bool `json:"fallback"`
 }
 
-// Guard says that a snapshot is held back because it removes too much.
+// Guard says that a snapshot is held back because it removes too much: of
+// Total records of a kind in force, Removed are not in it any more.
 type Guard struct {
 	Removed int `json:"removed"`
 	Total   int `json:"total"`
+	// Kind says of what: GuardServices or GuardReservations.
+	Kind GuardKind `json:"kind,omitempty"`
+	// ETag is that of the snapshot that is held back.
+	ETag string `json:"etag,omitempty"`
+}
+
+// GuardKind is what the guard counts together.
+type GuardKind string
+
+// The values of GuardKind on the wire.
+const (
+	GuardServices     GuardKind = "services"     // HTTP and TCP/UDP services
+	GuardReservations GuardKind = "reservations" // DHCP reservations
+)
+
+// ProbeHop is a hop on the way of a request to an HTTP service.
+type ProbeHop string
+
+// The values of ProbeHop on the wire, in the order of the way.
+const (
+	HopNone        ProbeHop = ""            // none fails: all is well
+	HopDNS         ProbeHop = "dns"         // the name has no answer, or another one
+	HopListener    ProbeHop = "listener"    // nothing listens there
+	HopCertificate ProbeHop = "certificate" // the certificate is not for the name
+	HopBackend     ProbeHop = "backend"     // the container does not take the connection
+)
+
+// Probe is the result of probing one HTTP service. It never changes what is
+// applied.
+type Probe struct {
+	Hop ProbeHop `json:"hop"` // the first one that fails
+	// Message says how, in at most MaxProbeMessage bytes.
+	Message string `json:"message,omitempty"`
 }

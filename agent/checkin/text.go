@@ -21,8 +21,9 @@ func (t Text) MarshalJSON() ([]byte, error) {
 
 // Limits of what an agent reports, in bytes.
 const (
-	MaxMessage = 8 << 10
-	MaxDiff    = 4 << 10
+	MaxMessage      = 8 << 10
+	MaxDiff         = 4 << 10
+	MaxProbeMessage = 512
 )
 
 // CleanMessage makes text fit for a report: at most max bytes of valid UTF-8,

@@ -16,8 +16,10 @@ const maxBody = 1 << 20
 func fitted(r checkin.Request) checkin.Request {
 	for _, shorten := range []func(*checkin.Request){
 		func(r *checkin.Request) { r.Volumes = shortened(r.Volumes, 128) },
+		func(r *checkin.Request) { r.Probes = failing(r.Probes) },
 		func(r *checkin.Request) { r.Services = firstLeftOut(r.Services, 100) },
 		func(r *checkin.Request) { r.Volumes = shortened(r.Volumes, 0) },
+		func(r *checkin.Request) { r.Probes = nil },
 		func(r *checkin.Request) { r.Certificates = nil },
 	} {
 		// What cannot be encoded shows when it is sent.
@@ -55,6 +57,17 @@ func firstLeftOut(services map[string]checkin.ServiceReport, limit int) map[stri
 				service.Message, count, limit), checkin.MaxMessage)
 		}
 		short[name] = service
+	}
+	return short
+}
+
+// failing are the probes that found something, without words.
+func failing(probes map[string]checkin.Probe) map[string]checkin.Probe {
+	short := make(map[string]checkin.Probe, len(probes))
+	for name, probe := range probes {
+		if probe.Hop != checkin.HopNone {
+			short[name] = checkin.Probe{Hop: probe.Hop}
+		}
 	}
 	return short
 }

@@ -63,3 +63,18 @@ func TestACheckInThatFitsIsToldInFull(t *testing.T) {
 		t.Errorf("something is missing: %+v", got)
 	}
 }
+
+func TestOfTooManyProbesThoseThatFailAreTold(t *testing.T) {
+	r := checkin.Request{Probes: map[string]checkin.Probe{}}
+	for i := range 3000 {
+		r.Probes[fmt.Sprintf("app%d.example.com", i)] = checkin.Probe{Hop: checkin.HopBackend, Message: strings.Repeat("x", checkin.MaxProbeMessage)}
+		r.Probes[fmt.Sprintf("good%d.example.com", i)] = checkin.Probe{}
+	}
+	got := fitted(r)
+	if len(got.Probes) != 3000 || got.Probes["app0.example.com"] != (checkin.Probe{Hop: checkin.HopBackend}) {
+		t.Errorf("%d probes are told, the first as %+v", len(got.Probes), got.Probes["app0.example.com"])
+	}
+	if body, err := json.Marshal(got); err != nil || len(body) > maxBody {
+		t.Errorf("%d bytes, %v", len(body), err)
+	}
+}

@@ -29,6 +29,7 @@ type agent struct {
 	Running      *checkin.Running                 `json:"running"`
 	Certificates map[string]checkin.Certificate   `json:"certificates"`
 	Guard        *checkin.Guard                   `json:"guard"`
+	Probes       map[string]checkin.Probe         `json:"probes" doc:"What the site's own probes found, by public name"`
 }
 
 func showAgent(now time.Time) func(store.Agent) agent {
@@ -39,7 +40,7 @@ func showAgent(now time.Time) func(store.Agent) agent {
 			PeerAddress: text(a.PeerAddress), ClockSkewMS: a.ClockSkewMS,
 			IPv4Address: text(string(a.Report.IPv4Address)), Services: a.Report.Services,
 			Agent: a.Report.Agent, Host: a.Report.Host, Running: a.Report.Running,
-			Certificates: a.Report.Certificates, Guard: a.Report.Guard,
+			Certificates: a.Report.Certificates, Guard: a.Report.Guard, Probes: a.Report.Probes,
 		}
 		if a.Report.Fault != nil {
 			shown.Note = text("its last report could not be read")
@@ -49,6 +50,9 @@ func showAgent(now time.Time) func(store.Agent) agent {
 		}
 		if shown.Certificates == nil {
 			shown.Certificates = map[string]checkin.Certificate{}
+		}
+		if shown.Probes == nil {
+			shown.Probes = map[string]checkin.Probe{}
 		}
 		return shown
 	}

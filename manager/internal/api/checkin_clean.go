@@ -24,7 +24,15 @@ func cleanReport(report *checkin.Request) {
 	if report.Running != nil {
 		clean(&report.Running.ETag, maxShortText)
 	}
-	cleanCertificates(report.Certificates)
+	cleanNamed(report.Certificates, func(c *checkin.Certificate) { clean(&c.State, maxShortText) })
+	if guard := report.Guard; guard != nil {
+		clean(&guard.Kind, maxShortText)
+		clean(&guard.ETag, maxShortText)
+	}
+	cleanNamed(report.Probes, func(p *checkin.Probe) {
+		clean(&p.Hop, maxShortText)
+		clean(&p.Message, checkin.MaxProbeMessage)
+	})
 }
 
 func cleanService(report *checkin.ServiceReport) {
@@ -61,15 +69,16 @@ func cleanHost(host *checkin.HostInfo) {
 	}
 }
 
-func cleanCertificates(certificates map[string]checkin.Certificate) {
-	for domain, certificate := range certificates {
+// cleanNamed cleans what goes by the names of domains, and these names.
+func cleanNamed[Value any](byName map[string]Value, cleanValue func(*Value)) {
+	for domain, value := range byName {
 		name := domain
 		clean(&name, maxDomain)
-		clean(&certificate.State, maxShortText)
+		cleanValue(&value)
 		if name != domain {
-			delete(certificates, domain)
+			delete(byName, domain)
 		}
-		certificates[name] = certificate
+		byName[name] = value
 	}
 }
 

@@ -58,6 +58,7 @@ type wireCheckIn struct {
 	Running      *checkin.Running                 `json:"running"`
 	Certificates map[string]checkin.Certificate   `json:"certificates"`
 	Guard        *checkin.Guard                   `json:"guard"`
+	Probes       map[string]checkin.Probe         `json:"probes"`
 }
 
 type wireVolume struct {
@@ -163,6 +164,7 @@ func (c *wireCheckIn) check() (*told, error) {
 	report := &checkin.Request{
 		SiteID: c.SiteID, Hostname: hostname, CurrentTime: c.CurrentTime.seconds, IPv4Address: c.IPv4Address,
 		Services: services, Agent: c.Agent, Host: c.Host, Running: c.Running, Certificates: c.Certificates, Guard: c.Guard,
+		Probes: c.Probes,
 	}
 	cleanReport(report)
 	return &told{siteID: c.SiteID, hostname: hostname, clock: c.CurrentTime, volumes: volumes, report: report}, nil
