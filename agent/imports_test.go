@@ -44,7 +44,7 @@ var layers = map[string][]string{
 	"internal/measure/minimal": {},
 	"internal/measure/passes":  {},
 	"cmd/opensource-agent": {
-		"checkin", "internal/config", "internal/pass", "github.com/alecthomas/kong", "github.com/systemd/slog-journal",
+		"checkin", "render", "internal/config", "internal/pass", "github.com/alecthomas/kong", "github.com/systemd/slog-journal",
 	},
 }
 

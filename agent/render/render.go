@@ -12,35 +12,36 @@ import (
 )
 
 // Facts is what rendering needs to know of the host and of the agent's own
-// configuration.
+// configuration. Its JSON form is what support archives hold: with it a
+// snapshot renders elsewhere as it does on its host.
 type Facts struct {
-	NGINX NGINXFacts
+	NGINX NGINXFacts `json:"nginx"`
 	// IPv6 is false where the kernel cannot open an IPv6 socket.
-	IPv6 bool
+	IPv6 bool `json:"ipv6"`
 	// Certificates tells, by external domain as CertificateDomains writes it,
 	// which certificate pairs are fit for use. A domain that is not in it
 	// falls back to the snakeoil pair.
-	Certificates map[string]CertificateFact
+	Certificates map[string]CertificateFact `json:"certificates"`
 	// Resolvers are the host's name servers, for names nginx resolves late.
 	// Without any, auth servers must be given by address.
-	Resolvers []netip.Addr
+	Resolvers []netip.Addr `json:"resolvers"`
 	// ManagerUpstream is "127.0.0.1:PORT" if MANAGER_URL is a loopback
 	// address, else empty.
-	ManagerUpstream string
+	ManagerUpstream string `json:"managerUpstream"`
 	// ManagerHostname keeps a proxied server for the dashboard if not empty,
 	// as long as there is a ManagerUpstream.
-	ManagerHostname string
+	ManagerHostname string `json:"managerHostname"`
 	// DocsRoot is the folder of the static documentation site, or empty.
-	DocsRoot string
-	Paths    Paths
+	DocsRoot string `json:"docsRoot"`
+	Paths    Paths  `json:"paths"`
 }
 
 // NGINXFacts is the installed nginx. A zero Version means that it is
 // unknown; nothing is rendered then.
 type NGINXFacts struct {
-	Version Version
-	HTTP3   bool // built with --with-http_v3_module
-	Stream  bool // the stream module is built in or will be loaded
+	Version Version `json:"version"`
+	HTTP3   bool    `json:"http3"`  // built with --with-http_v3_module
+	Stream  bool    `json:"stream"` // the stream module is built in or will be loaded
 }
 
 // Version is a dotted version number such as 1.26.3.
@@ -50,25 +51,25 @@ type Version [3]int
 type CertificateFact struct {
 	// Digest is the hexadecimal SHA-256 over both files' contents: a renewed
 	// pair is another configuration.
-	Digest string
+	Digest string `json:"digest"`
 }
 
 // Paths are the places that rendered files name. Every field is absolute; an
 // empty one stands for the one of DefaultPaths.
 type Paths struct {
-	NGINXConf     string // /etc/nginx/nginx.conf
-	NGINXPid      string // /run/nginx.pid
-	NGINXErrorLog string // /var/log/nginx/error.log
-	NGINXLog      string // /var/log/nginx/access.log
-	CertDir       string // /etc/ssl/certs
-	KeyDir        string // /etc/ssl/private
-	SnakeoilCert  string // /etc/ssl/certs/ssl-cert-snakeoil.pem
-	SnakeoilKey   string // /etc/ssl/private/ssl-cert-snakeoil.key
-	ErrorPages    string // /usr/share/opensource-agent/pages
-	ACMERoot      string // /var/lib/opensource-agent/acme
-	AuthCache     string // /run/opensource-agent-nginx-auth; nginx makes it
-	DNSMasqConf   string // /etc/dnsmasq.conf
-	DNSMasqDir    string // /var/lib/dnsmasq
+	NGINXConf     string `json:"nginxConf"`     // /etc/nginx/nginx.conf
+	NGINXPid      string `json:"nginxPid"`      // /run/nginx.pid
+	NGINXErrorLog string `json:"nginxErrorLog"` // /var/log/nginx/error.log
+	NGINXLog      string `json:"nginxLog"`      // /var/log/nginx/access.log
+	CertDir       string `json:"certDir"`       // /etc/ssl/certs
+	KeyDir        string `json:"keyDir"`        // /etc/ssl/private
+	SnakeoilCert  string `json:"snakeoilCert"`  // /etc/ssl/certs/ssl-cert-snakeoil.pem
+	SnakeoilKey   string `json:"snakeoilKey"`   // /etc/ssl/private/ssl-cert-snakeoil.key
+	ErrorPages    string `json:"errorPages"`    // /usr/share/opensource-agent/pages
+	ACMERoot      string `json:"acmeRoot"`      // /var/lib/opensource-agent/acme
+	AuthCache     string `json:"authCache"`     // /run/opensource-agent-nginx-auth; nginx makes it
+	DNSMasqConf   string `json:"dnsmasqConf"`   // /etc/dnsmasq.conf
+	DNSMasqDir    string `json:"dnsmasqDir"`    // /var/lib/dnsmasq
 }
 
 // File is one rendered file. Every line of Content that belongs to a record

@@ -22,7 +22,8 @@ type commandLine struct {
 	StateDirectory string           `placeholder:"DIR" help:"Where the agent keeps what it knows (STATE_DIRECTORY, default /var/lib/opensource-agent)."`
 	Version        kong.VersionFlag `help:"Print the version and exit."`
 
-	Run runCommand `cmd:"" default:"withargs" help:"Do one pass. This is what happens without a command."`
+	Run    runCommand    `cmd:"" default:"withargs" help:"Do one pass. This is what happens without a command."`
+	Render renderCommand `cmd:"" help:"Render a snapshot into a folder, offline."`
 }
 
 const description = `Looks after the site of this host: checks in with the manager, puts the configuration of nginx, dnsmasq and volumes into force, and reports.

@@ -97,6 +97,28 @@ func LoadLocal(flags Flags, environ []string) (Local, error) {
 	return r.local(bySystemd), errors.Join(r.mistakes...)
 }
 
+// Rendering is what the rendered files depend on besides snapshot and host.
+// None of it has to be set.
+type Rendering struct {
+	Root            string // empty: the real filesystem
+	ManagerUpstream string // see Config.LoopbackUpstream
+	ManagerHostname string
+}
+
+// LoadRendering is Load for a command that only renders. An environment file
+// that may not be read is an fs.ErrPermission among the mistakes.
+func LoadRendering(flags Flags, environ []string) (Rendering, error) {
+	r, _, err := open(flags, environ)
+	if err != nil {
+		return Rendering{}, err
+	}
+	c := Rendering{Root: r.root, ManagerHostname: r.domain("MANAGER_HOSTNAME")}
+	if r.get("MANAGER_URL") != "" {
+		c.ManagerUpstream = loopbackUpstream(r.managerURL())
+	}
+	return c, errors.Join(r.mistakes...)
+}
+
 // open gathers all sources of settings.
 func open(flags Flags, environ []string) (r *reader, bySystemd bool, err error) {
 	root := ""
@@ -163,7 +185,7 @@ func (r *reader) readFiles() {
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 		case errors.Is(err, fs.ErrPermission):
-			r.mistake(r.root+Files[i], errors.New("permission denied: run the agent as root (sudo opensource-agent)"))
+			r.mistake(r.root+Files[i], fmt.Errorf("%w: run the agent as root (sudo opensource-agent)", fs.ErrPermission))
 		case err != nil:
 			r.mistake(r.root+Files[i], err)
 		default:
@@ -305,16 +327,22 @@ func (r *reader) proxies() map[string]string {
 }
 
 // LoopbackUpstream returns "ADDRESS:PORT" of the manager if its URL names this
-// host's loopback interface, by IPv4, and the empty string otherwise. What
-// answers there on the ports of the web, or by TLS, is no manager but a web
-// server in front of one: as a rule the very nginx that would ask itself.
-func (c Config) LoopbackUpstream() string {
-	host, port := c.ManagerURL.Hostname(), c.ManagerURL.Port()
+// host's loopback interface, by IPv4, and the empty string otherwise.
+func (c Config) LoopbackUpstream() string { return loopbackUpstream(c.ManagerURL) }
+
+// loopbackUpstream takes what answers on the ports of the web, or by TLS, for no
+// manager but a web server in front of one: as a rule the very nginx that would
+// ask itself.
+func loopbackUpstream(manager *url.URL) string {
+	if manager == nil || manager.Scheme != "http" {
+		return ""
+	}
+	host, port := manager.Hostname(), manager.Port()
 	addr, err := netip.ParseAddr(host)
 	if host != "localhost" && (err != nil || !addr.IsLoopback()) {
 		return ""
 	}
-	if c.ManagerURL.Scheme != "http" || port == "" || port == "80" || port == "443" {
+	if port == "" || port == "80" || port == "443" {
 		return ""
 	}
 	return "127.0.0.1:" + port

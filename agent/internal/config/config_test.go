@@ -61,6 +61,20 @@ func TestLoadLocalNeedsNoManager(t *testing.T) {
 	}
 }
 
+func TestLoadRenderingNeedsNothing(t *testing.T) {
+	if c, err := LoadRendering(Flags{}, bySystemd("SITE_ID=1abc")); err != nil || c != (Rendering{}) {
+		t.Errorf("got %+v, %v", c, err)
+	}
+	c, err := LoadRendering(Flags{}, bySystemd("MANAGER_URL=http://localhost:3000", "MANAGER_HOSTNAME=m.example.com"))
+	if want := (Rendering{ManagerUpstream: "127.0.0.1:3000", ManagerHostname: "m.example.com"}); err != nil || c != want {
+		t.Errorf("got %+v, %v, want %+v", c, err, want)
+	}
+	if _, err := LoadRendering(Flags{ManagerURL: "manager"}, bySystemd("MANAGER_HOSTNAME=a;b")); err == nil ||
+		!strings.Contains(err.Error(), "MANAGER_URL") || !strings.Contains(err.Error(), "MANAGER_HOSTNAME") {
+		t.Errorf("error = %v, want both mistakes", err)
+	}
+}
+
 func TestTheHostItselfIsNoRoot(t *testing.T) {
 	if c, err := Load(Flags{Root: "/"}, bySystemd("SITE_ID=1", "MANAGER_URL=http://a")); err == nil || !strings.Contains(err.Error(), "--root") {
 		t.Errorf("got %+v, %v", c, err)

@@ -51,12 +51,12 @@ func (p *pass) logLeftOut(service string, leftOut []checkin.QuarantinedItem) {
 			p.Log.Warn("further records left out", "service", service, "count", len(leftOut)-i)
 			return
 		}
-		p.Log.Warn("record left out", "service", service, "record", recordName(left), "reason", left.Reason)
+		p.Log.Warn("record left out", "service", service, "record", RecordName(left), "reason", left.Reason)
 	}
 }
 
-// recordName is a record as people know it: "http app.example.com (id 3)".
-func recordName(item checkin.QuarantinedItem) string {
+// RecordName is a record as people know it: "http app.example.com (id 3)".
+func RecordName(item checkin.QuarantinedItem) string {
 	name := item.Kind + " " + item.Name
 	if item.ID != 0 {
 		name += fmt.Sprintf(" (id %d)", item.ID)

@@ -23,7 +23,16 @@ func (p *pass) probe(ctx context.Context) {
 		return
 	}
 	p.probed = true
-	p.facts = host.Probe(ctx, host.Inputs{
+	p.facts = p.hostFacts(ctx)
+	p.state.Host = p.facts.Cache
+	for _, warning := range p.facts.Warnings {
+		p.warnOnce(warning.Error())
+	}
+}
+
+// hostFacts finds out what the host can do, for the accepted snapshot.
+func (p *pass) hostFacts(ctx context.Context) host.Facts {
+	facts := host.Probe(ctx, host.Inputs{
 		Root:     p.Root,
 		StateDir: p.StateDirectory,
 		Domains:  render.CertificateDomains(p.accepted.Snapshot, p.ManagerHostname),
@@ -31,28 +40,25 @@ func (p *pass) probe(ctx context.Context) {
 		KeyDir:   p.paths.KeyDir,
 		Cache:    p.state.Host,
 	})
-	p.state.Host = p.facts.Cache
-	p.forgetUnusedPairs()
-	for _, warning := range p.facts.Warnings {
-		p.warnOnce(warning.Error())
-	}
+	p.forgetUnusedPairs(facts)
+	return facts
 }
 
 // forgetUnusedPairs leaves the dashboard's host name with the one certificate
 // that is served for it: its own, or else its parent domain's. The other is
 // nobody's trouble, unless the snapshot uses it.
-func (p *pass) forgetUnusedPairs() {
+func (p *pass) forgetUnusedPairs(facts host.Facts) {
 	if p.ManagerHostname == "" {
 		return
 	}
 	_, unused, _ := strings.Cut(p.ManagerHostname, ".")
-	_, own := p.facts.Usable[p.ManagerHostname]
-	if _, parents := p.facts.Usable[unused]; parents && !own {
+	_, own := facts.Usable[p.ManagerHostname]
+	if _, parents := facts.Usable[unused]; parents && !own {
 		unused = p.ManagerHostname
 	}
 	if !slices.Contains(render.CertificateDomains(p.accepted.Snapshot, ""), unused) {
-		delete(p.facts.Certificates, unused)
-		delete(p.facts.CertificateNotes, unused)
+		delete(facts.Certificates, unused)
+		delete(facts.CertificateNotes, unused)
 	}
 }
 

@@ -36,7 +36,7 @@ func TestOnlyTheServedPairOfTheDashboardIsTold(t *testing.T) {
 			for _, domain := range test.snapshot {
 				p.accepted = state.Accepted{Snapshot: checkin.Snapshot{NGINX: checkin.NGINX{ExternalDomains: []checkin.ExternalDomain{{Name: domain}}}}}
 			}
-			p.forgetUnusedPairs()
+			p.forgetUnusedPairs(p.facts)
 			if diff := cmp.Diff(test.want, slices.Sorted(maps.Keys(p.facts.Certificates))); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}

@@ -119,10 +119,8 @@ func begin(ctx context.Context, o Options) (*pass, func(), error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	p := &pass{Options: o, started: time.Now(), dir: dir, applied: map[string]bool{}}
-	if p.ManagerUpstream == "" {
-		p.ManagerHostname = "" // no server for it, and no certificate to tell of
-	}
+	p := prepare(o)
+	p.dir = dir
 	var warnings []error
 	p.state, p.accepted, warnings = dir.Load()
 	for _, warning := range warnings {
@@ -131,12 +129,21 @@ func begin(ctx context.Context, o Options) (*pass, func(), error) {
 	if p.state.Services == nil {
 		p.state.Services = map[string]state.Service{}
 	}
+	return p, unlock, nil
+}
+
+// prepare makes a pass that knows nothing yet.
+func prepare(o Options) *pass {
+	p := &pass{Options: o, started: time.Now(), applied: map[string]bool{}}
+	if p.ManagerUpstream == "" {
+		p.ManagerHostname = "" // no server for it, and no certificate to tell of
+	}
 	p.paths = relocated(o.Root)
 	p.templates = render.LoadTemplates(overrides(o.Root))
 	p.units = systemd.New()
 	p.services = services.All(p.units, p.paths)
 	p.engine = apply.Engine{Reload: o.Root == "", Log: o.Log}
-	return p, unlock, nil
+	return p
 }
 
 func (p *pass) close() { p.units.Close() }
