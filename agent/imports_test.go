@@ -29,7 +29,7 @@ var layers = map[string][]string{
 	"checkin":             {},
 	"render":              {"checkin", "opensource.internal/templates"},
 	"internal/atomicfile": {"golang.org/x/sys"},
-	"internal/systemd":    {"github.com/coreos/go-systemd/v22"},
+	"internal/systemd":    {"github.com/coreos/go-systemd/v22", "golang.org/x/sys"},
 	"internal/config":     {"checkin"},
 	"internal/host":       {"checkin", "render", "golang.org/x/sys"},
 	"internal/volumes":    {"checkin", "golang.org/x/sys", "github.com/moby/sys/mountinfo"},

@@ -218,6 +218,7 @@ func startBus(t *testing.T) *bus {
 	wantNoError(t, b.conn.Export(fakeManager{b}, "/org/freedesktop/systemd1", "org.freedesktop.systemd1.Manager"))
 	path := dbus.ObjectPath("/org/freedesktop/systemd1/unit/" + sd.PathBusEscape(unit))
 	wantNoError(t, b.conn.Export(fakeUnit{b}, path, "org.freedesktop.DBus.Properties"))
+	wantNoError(t, b.conn.Export(fakeUnit{b}, "/org/freedesktop/systemd1", "org.freedesktop.DBus.Properties"))
 	_, err = b.conn.RequestName("org.freedesktop.systemd1", 0)
 	wantNoError(t, err)
 	return b
