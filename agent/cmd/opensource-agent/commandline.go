@@ -22,8 +22,10 @@ type commandLine struct {
 	StateDirectory string           `placeholder:"DIR" help:"Where the agent keeps what it knows (STATE_DIRECTORY, default /var/lib/opensource-agent)."`
 	Version        kong.VersionFlag `help:"Print the version and exit."`
 
-	Run    runCommand    `cmd:"" default:"withargs" help:"Do one pass. This is what happens without a command."`
-	Render renderCommand `cmd:"" help:"Render a snapshot into a folder, offline."`
+	Run     runCommand     `cmd:"" default:"withargs" help:"Do one pass. This is what happens without a command."`
+	Render  renderCommand  `cmd:"" help:"Render  a snapshot into a folder, offline."`
+	Hold    holdCommand    `cmd:"" help:"Leave nginx or dnsmasq alone for a while: no apply, no repair, no reload."`
+	Release releaseCommand `cmd:"" help:"End a hold before its time."`
 }
 
 const description = `Looks after the site of this host: checks in with the manager, puts the configuration of nginx, dnsmasq and volumes into force, and reports.

@@ -98,7 +98,7 @@ func Run(ctx context.Context, options Options) Code {
 	p, unlock, err := begin(ctx, options)
 	if err != nil {
 		options.Log.Error(err.Error())
-		return codeOf(err)
+		return CodeOf(err)
 	}
 	defer unlock()
 	defer p.close()
@@ -129,6 +129,7 @@ func begin(ctx context.Context, o Options) (*pass, func(), error) {
 	if p.state.Services == nil {
 		p.state.Services = map[string]state.Service{}
 	}
+	p.noteHolds(p.started)
 	return p, unlock, nil
 }
 
@@ -148,7 +149,8 @@ func prepare(o Options) *pass {
 
 func (p *pass) close() { p.units.Close() }
 
-func codeOf(err error) Code {
+// CodeOf returns the exit code for an error that kept the agent from its work.
+func CodeOf(err error) Code {
 	var locked *state.LockedError
 	if errors.As(err, &locked) {
 		return AnotherPassOn
@@ -255,6 +257,8 @@ func (p *pass) conclude() Code {
 	for _, service := range p.services {
 		stands := p.state.Services[service.Name]
 		switch {
+		case stands.Outcome == checkin.OutcomeHeld:
+			// What is wrong with it is a person's business, until the hold ends.
 		case stands.Outcome == checkin.OutcomeStuck:
 			worse(NeedsAPerson)
 		case stands.LastApply == checkin.ApplyFailure:

@@ -59,6 +59,9 @@ func (p *pass) serviceReport(name string) checkin.ServiceReport {
 		Quarantined:  s.Quarantined,
 		Drift:        s.Drift,
 	}
+	if hold, held := p.state.Holds[name]; held {
+		r.Hold = &hold.Hold
+	}
 	if r.State == "" {
 		r.State = checkin.StateUnknown
 	}

@@ -35,7 +35,7 @@ func (p *pass) ensureServices(ctx context.Context) {
 		running.Go(func() {
 			results[i] = previous
 			results[i].ReceivedETag = p.accepted.ETag
-			if !p.waiting(service, fingerprint) {
+			if !p.held(service.Name) && !p.waiting(service, fingerprint) {
 				results[i] = p.ensureService(ctx, service, facts, previous, fingerprint)
 			}
 		})
@@ -45,7 +45,7 @@ func (p *pass) ensureServices(ctx context.Context) {
 	p.state.Fingerprint = fingerprint
 	for i, service := range p.services {
 		p.state.Services[service.Name] = results[i]
-		if !inForce(results[i].Outcome) {
+		if !inForce(results[i].Outcome) && !p.held(service.Name) {
 			p.state.Fingerprint = ""
 		}
 	}
@@ -132,9 +132,9 @@ func (p *pass) fingerprint() string {
 }
 
 // undisturbed reports whether every managed file is what was last put into
-// force, and every service that has one runs.
+// force, and every service that has one runs. One that is held does not count.
 func (p *pass) undisturbed() bool {
-	return !slices.ContainsFunc(p.services, func(s services.Service) bool { return !p.serviceUndisturbed(s) })
+	return !slices.ContainsFunc(p.services, func(s services.Service) bool { return !p.held(s.Name) && !p.serviceUndisturbed(s) })
 }
 
 func (p *pass) serviceUndisturbed(service services.Service) bool {
@@ -147,7 +147,7 @@ func (p *pass) serviceUndisturbed(service services.Service) bool {
 func (p *pass) noteReceived() {
 	for name, service := range p.state.Services {
 		service.ReceivedETag = p.accepted.ETag
-		if service.Digests != nil {
+		if service.Digests != nil && !p.held(name) {
 			service.RunningETag = p.accepted.ETag
 		}
 		p.state.Services[name] = service

@@ -27,6 +27,7 @@ func parseState(content []byte) (State, error) {
 		take(fields, "certificateNotes", &s.CertificateNotes),
 		take(fields, "host", &s.Host),
 		take(fields, "realSite", &s.RealSite),
+		take(fields, "holds", &s.Holds),
 		takeEarlier(fields, &s),
 	)
 	s.dropOddTags()

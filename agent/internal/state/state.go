@@ -33,6 +33,14 @@ type State struct {
 	// `site: null` is not obeyed any more. Load sets it from snapshot.json too,
 	// so that it does not get lost with state.json.
 	RealSite bool `json:"realSite,omitempty"`
+	// Holds suspend apply for single services, by name.
+	Holds map[string]Hold `json:"holds,omitempty"`
+}
+
+// Hold suspends apply for a service, from one time until another.
+type Hold struct {
+	checkin.Hold
+	From time.Time `json:"from"`
 }
 
 // Service is how the latest apply of a managed service ended.

@@ -1,0 +1,48 @@
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"opensource.internal/agent/internal/pass"
+)
+
+func TestHoldAndRelease(t *testing.T) {
+	root := t.TempDir()
+	for _, step := range []struct {
+		name           string
+		args           string
+		want           pass.Code
+		stdout, stderr string // a part of it; empty means empty
+	}{
+		{"nothing is held", "hold", pass.Settled, "no service is held\n", ""},
+		{"unknown service", "hold apache --for 2h", pass.Usage, "", `"apache" is no managed service: say nginx or dnsmasq`},
+		{"too long", "hold nginx --for 31d", pass.Usage, "", "at most"},
+		{"no time", "hold nginx --for soon", pass.Usage, "", `"soon" is not a time such as 90m, 2h or 3d`},
+		{"a reason without a service", "hold --reason x", pass.Usage, "", "which service?"},
+		{"hold", "hold nginx --for 2h --reason moving", pass.Settled, " by alice: moving\n", ""},
+		{"hold the other", "hold dnsmasq --for 3d", pass.Settled, "dnsmasq is held until ", ""},
+		{"list", "hold", pass.Settled, "\nnginx is held until ", ""},
+		{"release what?", "release", pass.Usage, "", "--all"},
+		{"release what of the two?", "release nginx --all", pass.Usage, "", "--all"},
+		{"release an unknown one", "release apache", pass.Usage, "", "nginx or dnsmasq"},
+		{"release", "release nginx", pass.Settled, "nginx is released", ""},
+		{"release again", "release nginx", pass.Settled, "not held", ""},
+		{"release all", "release --all", pass.Settled, "dnsmasq is released", ""},
+		{"all is released", "hold", pass.Settled, "no service is held\n", ""},
+	} {
+		t.Run(step.name, func(t *testing.T) {
+			var stdout, stderr bytes.Buffer
+			args := append([]string{"--root", root}, strings.Fields(step.args)...)
+			if got := runWith(args, []string{"SUDO_USER=alice"}, &stdout, &stderr); got != step.want {
+				t.Errorf("exit status %d, want %d", got, step.want)
+			}
+			for _, stream := range []struct{ got, want string }{{stdout.String(), step.stdout}, {stderr.String(), step.stderr}} {
+				if !strings.Contains(stream.got, stream.want) || stream.want == "" && stream.got != "" {
+					t.Errorf("got %q, want %q", stream.got, stream.want)
+				}
+			}
+		})
+	}
+}
