@@ -89,6 +89,10 @@ type Report struct {
 	Outcome checkin.Outcome
 	// Message says why, in the words of the tool that refused, uncut.
 	Message string
+	// Fault is set if the service's own program has found fault with the files.
+	Fault *Fault
+	// Tested is how long the program took to test the candidate.
+	Tested time.Duration
 	// Changed names the live files that were written, also if they were put
 	// back later.
 	Changed []string
@@ -145,7 +149,6 @@ type run struct {
 	result  render.Result
 	log     *slog.Logger
 	files   *files
-	tested  time.Duration // what the test took
 	window  time.Duration
 	report  Report
 }
@@ -180,11 +183,12 @@ func (r *run) test(ctx context.Context) error {
 	r.reached("staged")
 	main := r.files.main()
 	start := time.Now()
-	if err := r.service.Test(ctx, main.candidate(), main.Path); err != nil {
+	err := r.service.Test(ctx, main.candidate(), main.Path)
+	r.report.Tested = time.Since(start)
+	if err != nil {
 		return err
 	}
-	r.tested = time.Since(start)
-	r.window = r.service.Window(r.tested)
+	r.window = r.service.Window(r.report.Tested)
 	r.reached("tested")
 	return nil
 }
@@ -211,7 +215,7 @@ func (r *run) enoughTime(ctx context.Context) error {
 		return nil
 	}
 	// Whoever reloads reads the files as the test did, and so does the process.
-	needed := max(r.service.Window(0), 2*r.tested) + reserve
+	needed := max(r.service.Window(0), 2*r.report.Tested) + reserve
 	left := time.Until(deadline)
 	if left < needed {
 		return fmt.Errorf("not applied yet: proving it may take %s, and the pass ends in %s",
@@ -294,6 +298,7 @@ func (r *run) rejected(cause error) Report {
 
 func (r *run) failed(outcome checkin.Outcome, cause error) Report {
 	r.report.Outcome, r.report.Message = outcome, cause.Error()
+	errors.As(cause, &r.report.Fault)
 	return r.report
 }
 

@@ -83,6 +83,9 @@ func (p *pass) ensureService(ctx context.Context, service services.Service, fact
 	now.Drift = latest(now.Drift, drift(report.Drifted, before, result.Files))
 	if report.Digests != nil {
 		now.Digests, now.RunningETag = report.Digests, p.accepted.ETag
+		if err := p.dir.SaveRunning(service.Name, p.accepted); err != nil {
+			p.Log.Warn("going on with less knowledge", "error", err)
+		}
 	}
 	if report.Outcome == checkin.OutcomeSkipped {
 		now.Digests = nil // not managed any more: what is there stays as it is

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"syscall"
 	"time"
@@ -33,8 +32,14 @@ func installed(name, debianPackage string) error {
 	return nil
 }
 
+// verdict is what a tool has written before it ended, by itself, with a
+// failure.
+type verdict struct{ words string }
+
+func (v *verdict) Error() string { return v.words }
+
 // command runs a tool to its end, or kills it with all it has started when the
-// time is over. If it fails, its output is the error.
+// time is over. If it fails, its output is the error: a verdict.
 func command(ctx context.Context, timeout time.Duration, name string, args ...string) error {
 	_, err := output(ctx, timeout, name, args...)
 	return err
@@ -61,8 +66,8 @@ func output(ctx context.Context, timeout time.Duration, name string, args ...str
 	switch {
 	case ctx.Err() != nil:
 		return text, fmt.Errorf("%s %s was stopped before it ended: %w", name, args[0], ctx.Err())
-	case errors.As(err, &exit) && text != "":
-		return text, errors.New(text)
+	case errors.As(err, &exit) && exit.Exited() && text != "":
+		return text, &verdict{text}
 	case err != nil:
 		return text, fmt.Errorf("%s %s: %w", name, args[0], err)
 	}
@@ -77,27 +82,4 @@ func (c *capped) Write(p []byte) (int, error) {
 		c.kept.Write(p[:min(room, len(p))])
 	}
 	return len(p), nil
-}
-
-// faultAt finds the file that a message of nginx ("… in FILE:12") or dnsmasq
-// ("… at line 12 of FILE") speaks of.
-var faultAt = regexp.MustCompile(`(?m) (?:in (/.+):\d+|line \d+ of (/.+))$`)
-
-// blame makes a validator's words fit for people: it gives the candidate the
-// name of the live file, and says so if the fault is in another file than the
-// one that is managed, such as a drop-in.
-func blame(err error, candidate, live string) error {
-	if err == nil {
-		return nil
-	}
-	text := strings.ReplaceAll(err.Error(), candidate, live)
-	// The last message is the one that ended the test.
-	var file string
-	for _, match := range faultAt.FindAllStringSubmatch(text, -1) {
-		file = match[1] + match[2]
-	}
-	if file == "" || file == live {
-		return errors.New(text)
-	}
-	return fmt.Errorf("the fault is in %s, which is not managed by opensource-agent: correct or remove it\n%s", file, text)
 }

@@ -91,7 +91,8 @@ func (d dnsmasq) activate(ctx context.Context, a apply.Activation) error {
 		return withLines(err, lines)
 	}
 	if faults := faultsIn(a.Files, lines); len(faults) > 0 && a.Revision != "" {
-		return withLines(errors.New("dnsmasq found faults in its files"), faults)
+		err := withLines(errors.New("dnsmasq found faults in its files"), faults)
+		return &apply.Fault{Words: err.Error(), Places: placesIn(faults)}
 	}
 	return nil
 }

@@ -165,8 +165,14 @@ func TestDNSMasqFindsFaultInASideFile(t *testing.T) {
 	s := newNameSite(t)
 	good := s.wanted("", "")
 	want(t, s.apply(t, good), checkin.OutcomeApplied)
-	want(t, s.apply(t, s.wanted("", "192.0.2.777 web")), checkin.OutcomeRolledBack,
-		"dnsmasq found faults in its files", "bad address at "+s.hosts()+" line 2")
+	report := s.apply(t, s.wanted("", "192.0.2.777 web"))
+	want(t, report, checkin.OutcomeRolledBack, "dnsmasq found faults in its files", "bad address at "+s.hosts()+" line 2")
+	if report.Fault == nil {
+		t.Fatal("no fault is told")
+	}
+	if diff := cmp.Diff([]apply.Place{{File: s.hosts(), Lines: []int{2}, Words: "bad address"}}, report.Fault.Places); diff != "" {
+		t.Error(diff)
+	}
 	s.check(t, good)
 }
 

@@ -74,7 +74,7 @@ func (n nginx) test(ctx context.Context, candidate, live string) error {
 		}
 	}
 	err := command(ctx, nginxTestTimeout, "nginx", "-t", "-q", "-g", nginxGlobals, "-c", candidate)
-	return blame(err, candidate, live)
+	return blamePorts(blame(err, candidate, live), live, candidate)
 }
 
 func (n nginx) activate(ctx context.Context, a apply.Activation) error {
@@ -87,7 +87,8 @@ func (n nginx) activate(ctx context.Context, a apply.Activation) error {
 	default:
 		err = poll(ctx, a.Window, nginxHandover, func(ctx context.Context) error { return n.serves(ctx, a.Revision) })
 	}
-	return withLines(err, log.newLines(gravest))
+	main := a.Files[len(a.Files)-1]
+	return blamePorts(withLines(err, log.newLines(gravest)), main, main)
 }
 
 // gravest selects the lines of the error log that tell why a configuration

@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -134,7 +135,12 @@ func TestNGINXPortHeldByAnotherProcess(t *testing.T) {
 	defer holder.Close()
 
 	bad := s.wanted("server { listen 9443; }")
-	want(t, s.apply(t, bad), checkin.OutcomeRolledBack, "bind() to 0.0.0.0:9443 failed", "still could not bind()", "keeps another configuration")
+	report := s.apply(t, bad)
+	want(t, report, checkin.OutcomeRolledBack, "bind() to 0.0.0.0:9443 failed", "still could not bind()", "keeps another configuration")
+	if report.Fault == nil || len(report.Fault.Places) != 1 || report.Fault.Places[0].File != s.conf() ||
+		!slices.Equal(report.Fault.Places[0].Lines, []int{13}) || !strings.HasPrefix(report.Fault.Places[0].Words, "bind() to 0.0.0.0:9443 failed (98: ") {
+		t.Errorf("blamed is %+v", report.Fault)
+	}
 	s.check(t, good)
 
 	must(t, holder.Close())

@@ -60,26 +60,6 @@ func TestUnitArguments(t *testing.T) {
 	}
 }
 
-func TestBlame(t *testing.T) {
-	const candidate, live = "/etc/nginx/.nginx.conf.opensource-agent.new-1", "/etc/nginx/nginx.conf"
-	for said, want := range map[string]string{
-		`nginx: [emerg] unknown directive "x" in ` + candidate + ":3\nnginx: configuration file " + candidate + " test failed": `nginx: [emerg] unknown directive "x" in ` + live + ":3\nnginx: configuration file " + live + " test failed",
-
-		"nginx: [warn] duplicate MIME type in " + candidate + ":1\nnginx: [emerg] unexpected end of file in /etc/nginx/conf.d/a b.conf:7": "the fault is in /etc/nginx/conf.d/a b.conf, which is not managed by opensource-agent: correct or remove it\nnginx: [warn] duplicate MIME type in " + live + ":1\nnginx: [emerg] unexpected end of file in /etc/nginx/conf.d/a b.conf:7",
-
-		"dnsmasq: bad option at line 1 of /etc/dnsmasq.d/x": "the fault is in /etc/dnsmasq.d/x, which is not managed by opensource-agent: correct or remove it\ndnsmasq: bad option at line 1 of /etc/dnsmasq.d/x",
-
-		`nginx: [emerg] cannot load certificate "/etc/ssl/certs/a.crt": BIO_new_file() failed`: `nginx: [emerg] cannot load certificate "/etc/ssl/certs/a.crt": BIO_new_file() failed`,
-	} {
-		if diff := cmp.Diff(want, blame(errors.New(said), candidate, live).Error()); diff != "" {
-			t.Error(diff)
-		}
-	}
-	if blame(nil, candidate, live) != nil {
-		t.Error("no error became one")
-	}
-}
-
 // The tool ignores SIGTERM and has a child that holds its output open.
 func TestCommandThatHangsIsKilledWithItsChildren(t *testing.T) {
 	dir := t.TempDir()

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 
 	"golang.org/x/sys/unix"
 
@@ -21,13 +22,17 @@ const (
 	snapshotFile = "snapshot.json"
 )
 
+// runningFile holds the snapshot of which a service's files are in force.
+func runningFile(service string) string { return "running-" + service + ".json" }
+
 // maxFile bounds what is read of one file, in bytes: the largest snapshot and
 // what is wrapped around it.
 const maxFile = checkin.MaxAnswer + 64<<10
 
-// Dir is the state directory. It is used by one goroutine at a time.
+// Dir is the state directory. It is safe for concurrent use.
 type Dir struct {
-	path string
+	path  string
+	mutex sync.Mutex
 	// onDisk holds the digest of each file as it was last read or written.
 	onDisk map[string][sha256.Size]byte
 }
@@ -108,8 +113,41 @@ func (d *Dir) SaveAccepted(a Accepted) error {
 	return nil
 }
 
+// SaveRunning remembers of which snapshot a service's files are in force, and
+// the tag it came with. It is the snapshot as it was rendered: without the
+// records that were refused, and with the previous version of those that kept
+// it.
+func (d *Dir) SaveRunning(service string, a Accepted) error {
+	name := runningFile(service)
+	_, _ = d.read(name) // one with this content is not written again
+	content, err := encodeAccepted(a)
+	if err == nil {
+		err = d.write(name, content)
+	}
+	if err != nil {
+		return fmt.Errorf("save what %s runs: %w", service, err)
+	}
+	return nil
+}
+
+// LoadRunning returns what SaveRunning was given last. Its Data is nil if that
+// was never. An unchanged pass has no need of it.
+func (d *Dir) LoadRunning(service string) (Accepted, error) {
+	var running Accepted
+	content, err := d.read(runningFile(service))
+	if err == nil && content != nil {
+		running, err = parseAccepted(content)
+	}
+	if err != nil {
+		return Accepted{}, fmt.Errorf("load what %s runs: %w", service, err)
+	}
+	return running, nil
+}
+
 // read returns a file's content, or nil if there is no such file.
 func (d *Dir) read(name string) ([]byte, error) {
+	d.mutex.Lock()
+	defer d.mutex.Unlock()
 	// Without O_NONBLOCK a FIFO in the file's place would block for ever.
 	file, err := os.OpenFile(filepath.Join(d.path, name), os.O_RDONLY|unix.O_NONBLOCK, 0)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -139,6 +177,8 @@ func (d *Dir) read(name string) ([]byte, error) {
 
 // write replaces a file atomically and durably, unless it has that content.
 func (d *Dir) write(name string, content []byte) error {
+	d.mutex.Lock()
+	defer d.mutex.Unlock()
 	sum := sha256.Sum256(content)
 	if known, ok := d.onDisk[name]; ok && known == sum {
 		return nil

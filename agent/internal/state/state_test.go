@@ -102,6 +102,37 @@ func TestSnapshotComesBackByteForByte(t *testing.T) {
 	}
 }
 
+func TestWhatAServiceRunsComesBack(t *testing.T) {
+	d := open(t)
+	if got, err := d.LoadRunning("nginx"); err != nil || got.Data != nil {
+		t.Errorf("a first run has %+v, %v", got, err)
+	}
+	snapshot, err := checkin.ParseSnapshot([]byte(emptySite))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Accepted{ETag: `"a"`, Data: []byte(emptySite), Snapshot: snapshot}
+	other := Accepted{ETag: "", Data: []byte(`{"site":null,` + emptySite[len(`{"site": {"id":1,"name":"lab","nodes":[]},`):]), Snapshot: checkin.Bootstrap()}
+	for service, running := range map[string]Accepted{"nginx": want, "dnsmasq": other} {
+		if err := d.SaveRunning(service, running); err != nil {
+			t.Fatal(err)
+		}
+	}
+	again := reopen(t, d)
+	for service, running := range map[string]Accepted{"nginx": want, "dnsmasq": other} {
+		got, err := again.LoadRunning(service)
+		if diff := cmp.Diff(running, got); diff != "" || err != nil {
+			t.Errorf("%s: %v (-want +got):\n%s", service, err, diff)
+		}
+	}
+	for name, content := range map[string]string{"empty": "", "half": emptySite[:40], "null": "null", "a tag that is none": `{"etag":"x","data":` + emptySite + `}`} {
+		put(t, d, "running-nginx.json", content)
+		if got, err := d.LoadRunning("nginx"); err == nil || !strings.Contains(err.Error(), "load what nginx runs: ") || got.Data != nil {
+			t.Errorf("%s: got %+v, %v", name, got, err)
+		}
+	}
+}
+
 func TestFirstRunHasNothingAndWarnsOfNothing(t *testing.T) {
 	state, accepted, warnings := open(t).Load()
 	if diff := cmp.Diff(State{}, state); diff != "" || accepted.Data != nil || len(warnings) > 0 {
