@@ -3,6 +3,7 @@ package checkin
 import (
 	"bytes"
 	"context"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -42,6 +43,7 @@ type Answer struct {
 	ETag        string
 	Data        json.RawMessage
 	Snapshot    Snapshot
+	Date        time.Time // the manager's clock, in whole seconds; zero if it was not told
 }
 
 // RefusedError is an answer that is not a snapshot: the manager said no, or
@@ -50,6 +52,7 @@ type RefusedError struct {
 	Status  int    // HTTP status
 	Code    string // the manager's error code, if it gave one
 	Message string
+	Date    time.Time // see Answer
 }
 
 func (e *RefusedError) Error() string { return e.Message }
@@ -87,15 +90,32 @@ func (c *Client) CheckIn(ctx context.Context, request Request, ifNoneMatch strin
 	}
 	response, err := client.Do(post)
 	if err != nil {
-		return Answer{}, fmt.Errorf("check in with %s: %w", c.URL.Redacted(), withoutURL(err))
+		return Answer{}, fmt.Errorf("check in with %s: %w%s", c.URL.Redacted(), withoutURL(err), clockHint(err, time.Now()))
 	}
 	defer response.Body.Close()
+	date, _ := http.ParseTime(response.Header.Get("Date"))
 	answer, err := readAnswer(response, ifNoneMatch)
+	answer.Date = date
 	var refused *RefusedError
 	if errors.As(err, &refused) {
 		refused.Message += c.hint(refused.Status)
+		refused.Date = date
 	}
 	return answer, err
+}
+
+// clockHint says what to look at when a certificate is not valid at this time.
+// (The error itself names the time and the limit.)
+func clockHint(err error, now time.Time) string {
+	const setClock = "set the clock with timedatectl, in a container that of its node"
+	var invalid x509.CertificateInvalidError
+	switch {
+	case !errors.As(err, &invalid) || invalid.Reason != x509.Expired || invalid.Cert == nil:
+		return ""
+	case now.Before(invalid.Cert.NotBefore):
+		return " (is this host's clock behind? " + setClock + ")"
+	}
+	return " (renew the manager's certificate; or if that is not the time, " + setClock + ")"
 }
 
 // hint says what to look at when credentials are refused.

@@ -2,8 +2,16 @@ package checkin
 
 import (
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"io"
+	"log"
+	"math/big"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -226,4 +234,70 @@ func FuzzParseSnapshot(f *testing.F) {
 			snapshot.Site.ParseNetwork()
 		}
 	})
+}
+
+// A certificate that is not valid at this time is told from one of a stranger,
+// with what to do about it.
+func TestCertificatesOutsideTheirTime(t *testing.T) {
+	now := time.Now()
+	for name, test := range map[string]struct {
+		from, to time.Time
+		want     string
+	}{
+		"not yet valid":    {now.AddDate(1, 0, 0), now.AddDate(2, 0, 0), "is this host's clock behind?"},
+		"expired":          {now.AddDate(-2, 0, 0), now.AddDate(-1, 0, 0), "renew the manager's certificate"},
+		"of the right day": {now.AddDate(-1, 0, 0), now.AddDate(1, 0, 0), "unknown authority"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := httptest.NewUnstartedServer(http.NotFoundHandler())
+			server.Config.ErrorLog = log.New(io.Discard, "", 0)
+			server.TLS = &tls.Config{Certificates: []tls.Certificate{selfSigned(t, test.from, test.to)}}
+			server.StartTLS()
+			t.Cleanup(server.Close)
+			base, err := url.Parse(server.URL)
+			if err != nil {
+				t.Fatal(err)
+			}
+			client := &Client{URL: base, Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: x509.NewCertPool()}}}
+			_, err = client.CheckIn(t.Context(), Request{}, "")
+			if err == nil || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "timedatectl") == (name == "of the right day") {
+				t.Errorf("got %v, want %q", err, test.want)
+			}
+		})
+	}
+}
+
+// selfSigned makes a certificate of 127.0.0.1 that is valid between two times.
+func selfSigned(t *testing.T, from, to time.Time) tls.Certificate {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), NotBefore: from, NotAfter: to, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
+}
+
+func TestTheManagersClockIsTold(t *testing.T) {
+	const theirs = "Tue, 01 Dec 2026 12:00:00 GMT"
+	for _, status := range []int{http.StatusNotModified, http.StatusUnauthorized} {
+		client := manager(t, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Date", theirs)
+			w.WriteHeader(status)
+		})
+		answer, err := client.CheckIn(t.Context(), Request{}, `"mine"`)
+		var refused *RefusedError
+		if errors.As(err, &refused) {
+			answer.Date = refused.Date
+		}
+		if got := answer.Date.Format(http.TimeFormat); got != theirs {
+			t.Errorf("status %d: %s", status, got)
+		}
+	}
 }

@@ -23,7 +23,7 @@ type commandLine struct {
 	Version        kong.VersionFlag `help:"Print the version and exit."`
 
 	Run     runCommand     `cmd:"" default:"withargs" help:"Do one pass. This is what happens without a command."`
-	Render  renderCommand  `cmd:"" help:"Render  a snapshot into a folder, offline."`
+	Render  renderCommand  `cmd:"" help:"Render a snapshot into a folder, offline."`
 	Hold    holdCommand    `cmd:"" help:"Leave nginx or dnsmasq alone for a while: no apply, no repair, no reload."`
 	Release releaseCommand `cmd:"" help:"End a hold before its time."`
 }

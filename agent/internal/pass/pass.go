@@ -192,6 +192,7 @@ func (p *pass) checkInUntilSettled(ctx context.Context) {
 func (p *pass) checkIn(ctx context.Context) (fresh bool, err error) {
 	request := p.request()
 	answer, err := p.Client.CheckIn(ctx, request, p.accepted.ETag)
+	p.compareClocks(answer, err)
 	if err != nil {
 		return false, err
 	}
