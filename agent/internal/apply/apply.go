@@ -27,6 +27,8 @@ const Overrun = 10 * time.Second
 const (
 	// reserve is what reloading and committing take besides the proof.
 	reserve = time.Second
+	// leastSteady is how long a process is watched where time is short.
+	leastSteady = time.Second
 	// unhurried bounds an activation where the context has no deadline.
 	unhurried = 15 * time.Second
 )
@@ -52,6 +54,9 @@ type Service struct {
 	// Window is how long the proof may take where the test took that long, if
 	// the time that is left allows it; Window(0) is what it needs at least.
 	Window func(test time.Duration) time.Duration
+	// Steady is how long the process has to stay up after the proof, if the
+	// time that is left allows it.
+	Steady time.Duration
 	// Activate makes the process load the live files and waits until it has
 	// proven to have done so. The error holds systemd's and the service's words.
 	Activate func(context.Context, Activation) error
@@ -69,6 +74,9 @@ type Activation struct {
 	Revision string
 	// Window bounds the proof of the revision, not counting the reload itself.
 	Window time.Duration
+	// Steady is how long the process has to stay up after the proof, or as
+	// long as the context allows; zero after a rollback.
+	Steady time.Duration
 }
 
 // Engine applies services.
@@ -214,14 +222,15 @@ func (r *run) enoughTime(ctx context.Context) error {
 	if !limited || !r.engine.Reload {
 		return nil
 	}
+	besides := reserve + min(r.service.Steady, leastSteady)
 	// Whoever reloads reads the files as the test did, and so does the process.
-	needed := max(r.service.Window(0), 2*r.report.Tested) + reserve
+	needed := max(r.service.Window(0), 2*r.report.Tested) + besides
 	left := time.Until(deadline)
 	if left < needed {
 		return fmt.Errorf("not applied yet: proving it may take %s, and the pass ends in %s",
 			needed.Round(time.Millisecond), left.Round(time.Millisecond))
 	}
-	r.window = min(r.window, left-reserve)
+	r.window = min(r.window, left-besides)
 	return nil
 }
 
@@ -261,6 +270,7 @@ func (r *run) activate(ctx context.Context) error {
 		Main:     r.files.main().replaced(),
 		Revision: r.result.Revision,
 		Window:   r.window,
+		Steady:   r.service.Steady,
 	})
 	if err == nil {
 		r.reached("activated")

@@ -250,6 +250,32 @@ func TestTheProofIsCutToTheTimeThatIsLeft(t *testing.T) {
 	s.check(t, "B")
 }
 
+// The time in which the process is watched has to fit in too, and not where
+// things went back.
+func TestTheWatchAfterTheProof(t *testing.T) {
+	s := newSite(t)
+	s.runs(t, "A")
+	s.testTime, s.least = time.Minute, 5*time.Second
+	service := s.service()
+	service.Steady = 3 * time.Second
+	apply := func(left time.Duration, revision string) Report {
+		ctx, cancel := context.WithTimeout(t.Context(), left)
+		defer cancel()
+		return engine().Apply(ctx, service, s.wanted(revision), nil)
+	}
+	if report := apply(6500*time.Millisecond, "B"); report.Outcome != checkin.OutcomeRejected || !strings.Contains(report.Message, "proving it may take 7s") {
+		t.Errorf("with too little time: %s %q", report.Outcome, report.Message)
+	}
+	if report := apply(20*time.Second, "B"); report.Outcome != checkin.OutcomeApplied || s.steady != 3*time.Second || s.window > 18*time.Second {
+		t.Errorf("%s %q, watched for %v after a window of %v", report.Outcome, report.Message, s.steady, s.window)
+	}
+	s.refuses = "C"
+	if report := apply(20*time.Second, "C"); report.Outcome != checkin.OutcomeRolledBack || s.steady != 0 {
+		t.Errorf("%s %q, watched for %v after going back", report.Outcome, report.Message, s.steady)
+	}
+	s.check(t, "B")
+}
+
 // SIGTERM cancels the context. Whatever has been reached, the site ends with
 // one configuration, in its files and in its process.
 func TestCancelledAtEachStep(t *testing.T) {

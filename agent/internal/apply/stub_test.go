@@ -26,7 +26,7 @@ type site struct {
 	notInstalled, notReady, testFault error
 	testTime                          time.Duration // the window after a test
 	least                             time.Duration // the window at least
-	window                            time.Duration // that of the last activation
+	window, steady                    time.Duration // those of the last activation
 	reloadFaults                      []error       // of the next activations, nil for none
 	refuses                           string        // a revision that it never shows
 	unstage                           string        // loses what is staged for this file
@@ -114,7 +114,7 @@ func (s *site) service() Service {
 				return err
 			}
 			s.activations++
-			s.window = a.Window
+			s.window, s.steady = a.Window, a.Steady
 			var fault error
 			if len(s.reloadFaults) > 0 {
 				fault, s.reloadFaults = s.reloadFaults[0], s.reloadFaults[1:]

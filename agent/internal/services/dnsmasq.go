@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"opensource.internal/agent/internal/apply"
+	"opensource.internal/agent/internal/systemd"
 	"opensource.internal/agent/render"
 )
 
@@ -26,7 +27,7 @@ type dnsmasq struct {
 	units    Units
 	server   string // where it answers DNS queries
 	defaults string // the shell variables of Debian's unit
-	journal  func(ctx context.Context, unit string, since time.Time) []string
+	journal  journal
 }
 
 // DNSMasq returns the service that is configured by render.DNSMasq.
@@ -52,6 +53,7 @@ func (d dnsmasq) service() apply.Service {
 			return d.answers(ctx, result.Revision) == nil && !d.startedBefore(ctx, main)
 		},
 		Window:   func(time.Duration) time.Duration { return minWindow },
+		Steady:   steady,
 		Activate: d.activate,
 	}
 }
@@ -66,13 +68,30 @@ func (d dnsmasq) test(ctx context.Context, candidate, live string) error {
 	return blame(err, candidate, live)
 }
 
-// activate restarts dnsmasq if it may not have loaded the main file or does
-// not run, and else has it read the side files again.
 func (d dnsmasq) activate(ctx context.Context, a apply.Activation) error {
 	since := time.Now()
+	process, err := d.load(ctx, a)
+	lines := d.journal(ctx, dnsmasqUnit, since)
+	if err != nil || a.Revision == "" {
+		return withLines(err, lines)
+	}
+	if faults := faultsIn(a.Files, lines); len(faults) > 0 {
+		err := withLines(errors.New("dnsmasq found faults in its files"), faults)
+		return &apply.Fault{Words: err.Error(), Places: placesIn(faults)}
+	}
+	if err := staysUp(ctx, d.units, dnsmasqUnit, process, a.Steady); err != nil {
+		return withLines(err, d.journal(ctx, dnsmasqUnit, since))
+	}
+	return nil
+}
+
+// load restarts dnsmasq if it may not have loaded the main file or does not
+// run, and else has it read the side files again. It returns the process that
+// has shown the revision.
+func (d dnsmasq) load(ctx context.Context, a apply.Activation) (systemd.Process, error) {
 	before, err := d.units.MainProcess(ctx, dnsmasqUnit)
 	if err != nil {
-		return err
+		return before, err
 	}
 	restart := a.Main || before.PID == 0 || d.startedBefore(ctx, a.Files[len(a.Files)-1])
 	if restart {
@@ -83,18 +102,10 @@ func (d dnsmasq) activate(ctx context.Context, a apply.Activation) error {
 	if err == nil && a.Revision != "" {
 		err = poll(ctx, a.Window, 0, func(ctx context.Context) error { return d.answers(ctx, a.Revision) })
 	}
-	if err == nil {
-		err = d.runs(ctx, before.PID, restart)
-	}
-	lines := d.journal(ctx, dnsmasqUnit, since)
 	if err != nil {
-		return withLines(err, lines)
+		return before, err
 	}
-	if faults := faultsIn(a.Files, lines); len(faults) > 0 && a.Revision != "" {
-		err := withLines(errors.New("dnsmasq found faults in its files"), faults)
-		return &apply.Fault{Words: err.Error(), Places: placesIn(faults)}
-	}
-	return nil
+	return d.runs(ctx, before, restart)
 }
 
 func (d dnsmasq) restart(ctx context.Context) error {
@@ -103,20 +114,22 @@ func (d dnsmasq) restart(ctx context.Context) error {
 	return d.units.Restart(ctx, dnsmasqUnit)
 }
 
-// runs returns an error unless dnsmasq is active, as another process than
-// before if it was restarted.
-func (d dnsmasq) runs(ctx context.Context, before int, restarted bool) error {
+// runs returns the process of dnsmasq, or an error unless it is active, as
+// another process than before if it was restarted and as the same if not.
+func (d dnsmasq) runs(ctx context.Context, before systemd.Process, restarted bool) (systemd.Process, error) {
 	if err := running(ctx, d.units, dnsmasqUnit); err != nil {
-		return err
+		return before, err
 	}
 	after, err := d.units.MainProcess(ctx, dnsmasqUnit)
-	if err != nil {
-		return err
+	switch {
+	case err != nil:
+		return before, err
+	case restarted && after.PID == before.PID:
+		return after, fmt.Errorf("%s still has the main process %d after its restart", dnsmasqUnit, before.PID)
+	case !restarted && after.PID != before.PID:
+		return after, fmt.Errorf("%s has another main process although it was not restarted", dnsmasqUnit)
 	}
-	if restarted && after.PID == before {
-		return fmt.Errorf("%s still has the main process %d after its restart", dnsmasqUnit, before)
-	}
-	return nil
+	return after, nil
 }
 
 // startedBefore reports whether dnsmasq has started before the file got its

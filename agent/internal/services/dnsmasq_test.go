@@ -63,7 +63,9 @@ func (s *nameSite) apply(t *testing.T, result render.Result) apply.Report {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
-	return s.engine.Apply(ctx, s.dnsmasq.service(), result, nil)
+	service := s.dnsmasq.service()
+	service.Steady = 100 * time.Millisecond
+	return s.engine.Apply(ctx, service, result, nil)
 }
 
 // check wants the result in the files and in the running dnsmasq.

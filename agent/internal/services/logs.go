@@ -64,6 +64,9 @@ func (m logMark) newLines(wanted func(string) bool) []string {
 	return lines
 }
 
+// journal returns what a unit has logged since a time: journalSince.
+type journal func(ctx context.Context, unit string, since time.Time) []string
+
 // journalSince returns what the unit has logged since then, at most
 // maxLogLines. Without a journal there is nothing.
 func journalSince(ctx context.Context, unit string, since time.Time) []string {

@@ -35,6 +35,7 @@ type nginx struct {
 	revision string // the URL that tells the revision in force
 	errorLog string
 	folders  []string // that nginx insists on
+	journal  journal
 }
 
 // NGINX returns the service that is configured by render.NGINX.
@@ -46,6 +47,7 @@ func NGINX(units Units, paths render.Paths) Service {
 		folders: []string{
 			filepath.Dir(paths.NGINXErrorLog), filepath.Dir(paths.NGINXLog), filepath.Dir(paths.NGINXPid), filepath.Dir(paths.AuthCache),
 		},
+		journal: journalSince,
 	}
 	return Service{Service: n.service(), Render: render.NGINX}
 }
@@ -61,6 +63,7 @@ func (n nginx) service() apply.Service {
 			return n.serves(ctx, result.Revision) == nil
 		},
 		Window:   func(test time.Duration) time.Duration { return max(minWindow, 3*test) },
+		Steady:   steady,
 		Activate: n.activate,
 	}
 }
@@ -78,17 +81,31 @@ func (n nginx) test(ctx context.Context, candidate, live string) error {
 }
 
 func (n nginx) activate(ctx context.Context, a apply.Activation) error {
-	log := markLog(n.errorLog)
-	err := n.units.ReloadOrRestart(ctx, nginxUnit)
-	switch {
-	case err != nil:
-	case a.Revision == "":
-		err = running(ctx, n.units, nginxUnit)
-	default:
-		err = poll(ctx, a.Window, nginxHandover, func(ctx context.Context) error { return n.serves(ctx, a.Revision) })
+	since, log := time.Now(), markLog(n.errorLog)
+	err := n.reload(ctx, a)
+	var short *shortLivedError
+	if errors.As(err, &short) {
+		err = withLines(err, n.journal(ctx, nginxUnit, since)) // nginx itself may have had no time for words
 	}
 	main := a.Files[len(a.Files)-1]
 	return blamePorts(withLines(err, log.newLines(gravest)), main, main)
+}
+
+func (n nginx) reload(ctx context.Context, a apply.Activation) error {
+	if err := n.units.ReloadOrRestart(ctx, nginxUnit); err != nil {
+		return err
+	}
+	if a.Revision == "" {
+		return running(ctx, n.units, nginxUnit)
+	}
+	process, err := n.units.MainProcess(ctx, nginxUnit)
+	if err != nil {
+		return err
+	}
+	if err := poll(ctx, a.Window, nginxHandover, func(ctx context.Context) error { return n.serves(ctx, a.Revision) }); err != nil {
+		return err
+	}
+	return staysUp(ctx, n.units, nginxUnit, process, a.Steady)
 }
 
 // gravest selects the lines of the error log that tell why a configuration

@@ -3,6 +3,7 @@ package services
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -10,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -45,6 +47,7 @@ func newWebSite(t *testing.T) *webSite {
 		NGINXErrorLog: filepath.Join(dir, "log/error.log"), NGINXLog: filepath.Join(dir, "log/access.log"),
 		AuthCache: filepath.Join(dir, "run/cache"),
 	}).Service
+	site.service.Steady = 100 * time.Millisecond
 	site.engine = &apply.Engine{Reload: true, Log: slog.New(slog.DiscardHandler)}
 	return site
 }
@@ -146,6 +149,29 @@ func TestNGINXPortHeldByAnotherProcess(t *testing.T) {
 	must(t, holder.Close())
 	want(t, s.apply(t, bad), checkin.OutcomeApplied)
 	s.check(t, bad)
+}
+
+// The reload succeeds, the new configuration is served, and then nginx dies of
+// it.
+func TestNGINXThatDiesSoonAfterTheProofIsRolledBack(t *testing.T) {
+	s := newWebSite(t)
+	good, bad := s.wanted(""), s.wanted("# deadly")
+	want(t, s.apply(t, good), checkin.OutcomeApplied)
+	s.service.Steady = 20 * time.Second // ends much sooner
+	killed := make(chan error)
+	go func() {
+		err := poll(t.Context(), 10*time.Second, 2*nginxHandover, func(ctx context.Context) error {
+			if !s.service.Loaded(ctx, bad) {
+				return errors.New("the new configuration was never served")
+			}
+			return nil
+		})
+		killed <- errors.Join(err, s.machine.process.Process.Signal(syscall.SIGTERM))
+	}()
+	report := s.apply(t, bad)
+	must(t, <-killed)
+	want(t, report, checkin.OutcomeRolledBack, "it came alive and did not last: ", "s later nginx.service is failed")
+	s.check(t, good)
 }
 
 func TestNGINXThatWasKilledIsStarted(t *testing.T) {

@@ -43,6 +43,10 @@ type Units interface {
 // minWindow is how long a proof may take at least.
 const minWindow = 5 * time.Second
 
+// steady is how long a service has to stay up after it has proven what it runs:
+// some die of their configuration only when they come to use it.
+const steady = 3 * time.Second
+
 // ready returns an error unless systemd answers and has the unit.
 func ready(ctx context.Context, units Units, unit, debianPackage string) error {
 	state, err := units.LoadState(ctx, unit)

@@ -133,6 +133,9 @@ func (m *Manager) LoadState(ctx context.Context, unit string) (string, error) {
 type Process struct {
 	PID     int       // 0 if there is none
 	Started time.Time // by the wall clock
+	// Restarts is how often systemd has started the unit by itself, since it
+	// was last told to.
+	Restarts int
 }
 
 // MainProcess returns the unit's main process.
@@ -145,7 +148,11 @@ func (m *Manager) MainProcess(ctx context.Context, unit string) (Process, error)
 	if err != nil {
 		return Process{}, wrap("ask for the start time of", unit, err)
 	}
-	return Process{PID: int(pid), Started: time.UnixMicro(int64(micros))}, nil
+	restarts, err := property[uint32](ctx, m, unit, "Service", "NRestarts")
+	if err != nil {
+		return Process{}, wrap("ask for the restarts of", unit, err)
+	}
+	return Process{PID: int(pid), Started: time.UnixMicro(int64(micros)), Restarts: int(restarts)}, nil
 }
 
 // HUP sends SIGHUP to the unit's main process.

@@ -26,6 +26,7 @@ func TestProperties(t *testing.T) {
 	bus.set("LoadState", "loaded")
 	bus.set("MainPID", uint32(4711))
 	bus.set("ExecMainStartTimestamp", uint64(1771234560_250000))
+	bus.set("NRestarts", uint32(2))
 	m := bus.manager(t)
 
 	active, err := m.ActiveState(t.Context(), unit)
@@ -34,7 +35,7 @@ func TestProperties(t *testing.T) {
 	wantNoError(t, err)
 	process, err := m.MainProcess(t.Context(), unit)
 	wantNoError(t, err)
-	if active != "active" || load != "loaded" || process.PID != 4711 || !process.Started.Equal(time.UnixMilli(1771234560250)) {
+	if active != "active" || load != "loaded" || process.PID != 4711 || process.Restarts != 2 || !process.Started.Equal(time.UnixMilli(1771234560250)) {
 		t.Errorf("got %s, %s, %+v", active, load, process)
 	}
 }
