@@ -52,6 +52,7 @@ func TestWalkThrough(t *testing.T) {
 	for _, want := range []string{
 		`"externalHostname":"app"`, `"externalPort":2000`, `"dnsName":"_sip._tcp"`,
 		`"hostPath":"/mnt/volumes/site-1/alice/web/data"`, "HTTP/1.1 200 OK", `"macAddress":null`,
+		`"removalsConfirmed":true`,
 	} {
 		if !strings.Contains(string(out), want) {
 			t.Errorf("no answer holds %s:\n%s", want, out)

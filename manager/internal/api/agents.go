@@ -30,6 +30,7 @@ type agent struct {
 	Certificates map[string]checkin.Certificate   `json:"certificates"`
 	Guard        *checkin.Guard                   `json:"guard"`
 	Probes       map[string]checkin.Probe         `json:"probes" doc:"What the site's own probes found, by public name"`
+	Drift        store.KeptDrift                  `json:"drift" doc:"Files that were edited on the host and restored, by service: the last time within a day"`
 }
 
 func showAgent(now time.Time) func(store.Agent) agent {
@@ -41,6 +42,7 @@ func showAgent(now time.Time) func(store.Agent) agent {
 			IPv4Address: text(string(a.Report.IPv4Address)), Services: a.Report.Services,
 			Agent: a.Report.Agent, Host: a.Report.Host, Running: a.Report.Running,
 			Certificates: a.Report.Certificates, Guard: a.Report.Guard, Probes: a.Report.Probes,
+			Drift: a.Drift.Recent(now),
 		}
 		if a.Report.Fault != nil {
 			shown.Note = text("its last report could not be read")

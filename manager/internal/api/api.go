@@ -1,7 +1,6 @@
 package api
 
 import (
-	"context"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -10,22 +9,17 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"opensource.internal/manager/internal/auth"
+	"opensource.internal/manager/internal/snapshot"
 	"opensource.internal/manager/internal/store"
 )
 
 const basePath = "/api/v1"
 
-// Snapshots gives the published snapshot of a site, as JSON and with its
-// strong ETag. A site that does not exist is store.ErrNotFound.
-type Snapshots interface {
-	Get(ctx context.Context, siteID int64) (data []byte, etag string, err error)
-}
-
 // Options are what New needs.
 type Options struct {
 	Store     *store.Store
 	Auth      *auth.Auth
-	Snapshots Snapshots
+	Snapshots *snapshot.Cache
 	// CheckIn answers POST /api/v1/agents, credentials included.
 	CheckIn   http.Handler
 	Log       *slog.Logger
@@ -37,7 +31,7 @@ type Options struct {
 type API struct {
 	store     *store.Store
 	auth      *auth.Auth
-	snapshots Snapshots
+	snapshots *snapshot.Cache
 	log       *slog.Logger
 	publicURL *url.URL
 	prefix    string

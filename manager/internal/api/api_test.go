@@ -228,7 +228,7 @@ func TestFaultsOfTheManagerAreNotShown(t *testing.T) {
 func TestHealth(t *testing.T) {
 	s := servertest.Start(t, servertest.Options{})
 	health := servertest.Data[object](t, s.Do(t, "GET", "/api/v1/health", nil, nil))
-	if diff := cmp.Diff(object{"live": true, "ready": true, "schemaVersion": float64(1), "publicUrlMismatch": nil}, health); diff != "" {
+	if diff := cmp.Diff(object{"live": true, "ready": true, "schemaVersion": float64(2), "publicUrlMismatch": nil}, health); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -31,6 +31,7 @@ func (a *API) routes(engine *gin.Engine, checkIn http.Handler) {
 	patch(api, "/sites/{id}", "Change a site", a.updateSite)
 	remove(api, "/sites/{id}", "Delete a site", a.deleteSite)
 	get(api, "/sites/{id}/snapshot", "Show what the site's agent gets", a.getSnapshot)
+	act(api, "/sites/{id}/confirm-removals", "Let agents apply the present content, however much it removes", a.confirmRemovals)
 
 	get(api, "/sites/{id}/nodes", "List the nodes of a site", a.listNodes)
 	post(api, "/sites/{id}/nodes", "Create a node", a.createNode)
@@ -81,13 +82,18 @@ func (a *API) routes(engine *gin.Engine, checkIn http.Handler) {
 	members.GET("/openapi.json", openAPI(open, a.log))
 }
 
-// get, post, patch and remove register a handler under a method.
+// get, post, act, patch and remove register a handler under a method. What acts
+// creates no record.
 func get[I, O any](api huma.API, path, summary string, h handler[I, O]) {
 	register(api, http.MethodGet, path, summary, http.StatusOK, h)
 }
 
 func post[I, O any](api huma.API, path, summary string, h handler[I, O]) {
 	register(api, http.MethodPost, path, summary, http.StatusCreated, h)
+}
+
+func act[I, O any](api huma.API, path, summary string, h handler[I, O]) {
+	register(api, http.MethodPost, path, summary, http.StatusOK, h)
 }
 
 func patch[I, O any](api huma.API, path, summary string, h handler[I, O]) {

@@ -36,6 +36,7 @@ func Build(i store.Inventory) checkin.Snapshot {
 			StreamServices:  streamServices(i, reachable),
 			ExternalDomains: externalDomains(i),
 		},
+		RemovalsConfirmed: i.RemovalsConfirmed,
 	}
 }
 

@@ -91,9 +91,7 @@ func (c *Cache) At(ctx context.Context, siteID int64, versions store.Versions) (
 	if current := site.current.Load(); current != nil && current.version >= wanted {
 		return current, nil
 	}
-	published, err := c.store.Publish(ctx, siteID, func(i store.Inventory) ([]byte, string, error) {
-		return checkin.Encode(Build(i))
-	})
+	published, err := c.store.Publish(ctx, siteID, encode)
 	if errors.Is(err, store.ErrNotFound) {
 		c.sites.Delete(siteID)
 	}
@@ -104,6 +102,18 @@ func (c *Cache) At(ctx context.Context, siteID int64, versions store.Versions) (
 	site.current.Store(current)
 	return current, nil
 }
+
+// ConfirmRemovals publishes a site's present content with the word that its
+// removals are meant, as store.ConfirmRemovals does, and returns it.
+func (c *Cache) ConfirmRemovals(ctx context.Context, siteID int64, by, seen string) (*Current, error) {
+	published, err := c.store.ConfirmRemovals(ctx, siteID, by, seen, encode)
+	if err != nil {
+		return nil, err
+	}
+	return newCurrent(published), nil // whoever asks next finds the counter moved
+}
+
+func encode(i store.Inventory) ([]byte, string, error) { return checkin.Encode(Build(i)) }
 
 // Last returns the snapshot of a site that was current when the database was
 // asked last, or nil: for when it cannot be asked.

@@ -136,6 +136,8 @@ func TestSQLLevelChangesAreSeen(t *testing.T) {
 		{`UPDATE volumes SET mode = 'ro'`, `"ro"`},
 		{`INSERT INTO external_domains (name, default_site_id, created_at, updated_at) VALUES ('second.test', 1, 0, 0)`, `second.test`},
 		{`DELETE FROM services`, `"httpServices":[]`},
+		{`INSERT INTO confirmed_removals VALUES (1, 'ada', 0)`, `"removalsConfirmed":true`},
+		{`UPDATE containers SET owner = 'bob'`, `"externalDomains":[{"name":"second.test"}]}}`},
 	} {
 		before := get()
 		if _, err := db.Exec(step.statement); err != nil {
@@ -146,7 +148,7 @@ func TestSQLLevelChangesAreSeen(t *testing.T) {
 		}
 	}
 	var revisions int
-	if err := db.QueryRow("SELECT count(*) FROM revisions").Scan(&revisions); err != nil || revisions != 9 {
+	if err := db.QueryRow("SELECT count(*) FROM revisions").Scan(&revisions); err != nil || revisions != 11 {
 		t.Errorf("%d revisions, %v", revisions, err)
 	}
 }
@@ -195,7 +197,7 @@ func edit(rt *rapid.T, s *store.Store, w, second storetest.World) {
 	number := rapid.IntRange(1, 3).Draw(rt, "number")
 	addr := rapid.SampledFrom([]string{"", "192.0.2.101", "192.0.2.102"}).Draw(rt, "address")
 	var err error
-	switch rapid.IntRange(0, 11).Draw(rt, "edit") {
+	switch rapid.IntRange(0, 13).Draw(rt, "edit") {
 	case 0:
 		_, err = s.UpdateSite(ctx, w.Site.ID, func(v *inventory.Site) error { v.Name = word; return nil })
 	case 1: // not visible
@@ -220,6 +222,10 @@ func edit(rt *rapid.T, s *store.Store, w, second storetest.World) {
 		_, err = s.UpdateNode(ctx, second.Node.ID, func(v *inventory.Node) error { v.Name = word; return nil })
 	case 11:
 		_, err = s.UpdateExternalDomain(ctx, w.Domain.ID, func(v *inventory.ExternalDomain) error { v.Name = word + ".test"; return nil })
+	case 12:
+		_, err = snapshot.NewCache(s).ConfirmRemovals(ctx, w.Site.ID, "ada", "")
+	case 13: // another site's
+		_, err = snapshot.NewCache(s).ConfirmRemovals(ctx, second.Site.ID, "ada", "")
 	}
 	var conflict *store.ConflictError
 	var invalid *store.InvalidError

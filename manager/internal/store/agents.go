@@ -19,6 +19,8 @@ type Agent struct {
 	// Report is the latest check-in, without its volume results (these are
 	// kept with the volumes).
 	Report Report
+	// Drift is what was found edited on the host: see KeptDrift.Recent.
+	Drift KeptDrift
 	// ClockSkewMS is how far the agent's clock is ahead of the manager's, in
 	// milliseconds; nil if the agent's time was missing or absurd.
 	ClockSkewMS *int64 `gorm:"column:clock_skew_ms"`

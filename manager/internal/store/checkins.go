@@ -46,14 +46,23 @@ func (s *Store) RecordCheckIn(ctx context.Context, c CheckIn) (agentID int64, er
 }
 
 func recordAgent(tx *gorm.DB, c CheckIn) (int64, error) {
+	changing := []string{"peer_address", "report", "clock_skew_ms", "last_seen_at", "changed_at"}
+	drift := toldDrift(c)
+	if len(drift) > 0 {
+		var err error
+		if drift, err = addedToKept(tx, c, drift); err != nil {
+			return 0, err
+		}
+		changing = append(changing, "drift")
+	}
 	row := Agent{
-		SiteID: c.SiteID, Hostname: c.Hostname, PeerAddress: c.PeerAddress, Report: Report{Request: c.Report},
+		SiteID: c.SiteID, Hostname: c.Hostname, PeerAddress: c.PeerAddress, Report: Report{Request: c.Report}, Drift: drift,
 		ClockSkewMS: c.ClockSkewMS, FirstSeenAt: c.At, LastSeenAt: c.At, ChangedAt: c.At,
 	}
 	err := tx.Clauses(
 		clause.OnConflict{
 			Columns:   []clause.Column{{Name: "site_id"}, {Name: "hostname"}},
-			DoUpdates: clause.AssignmentColumns([]string{"peer_address", "report", "clock_skew_ms", "last_seen_at", "changed_at"}),
+			DoUpdates: clause.AssignmentColumns(changing),
 		},
 		clause.Returning{Columns: []clause.Column{{Name: "id"}}},
 	).Create(&row).Error

@@ -2,11 +2,14 @@ package store
 
 import (
 	"database/sql"
+	"io/fs"
 	"net/url"
 	"path/filepath"
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"opensource.internal/agent/checkin"
 )
 
 // TestMigrationThatRebuildsATable stands for every later migration: the child
@@ -65,5 +68,108 @@ func TestMigrationThatRebuildsATable(t *testing.T) {
 				t.Errorf("schema %d, %v", version, err)
 			}
 		})
+	}
+}
+
+// schemaOne is the release before agents told what they hold back.
+func schemaOne(t *testing.T, path string) *sql.DB {
+	t.Helper()
+	first, err := fs.ReadFile(currentMigrations(), "00001_init.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	db, err := sql.Open("sqlite3", dataSource(path, url.Values{"_foreign_keys": {"0"}, "mode": {"rwc"}}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	db.SetMaxOpenConns(1)
+	if err := migrateIn(t.Context(), db, path, fstest.MapFS{"00001_init.sql": {Data: first}}); err != nil {
+		t.Fatal(err)
+	}
+	for _, statement := range []string{
+		`INSERT INTO sites (id, name, volumes_root, port_range, created_at, updated_at) VALUES (1, 'lab', '/v', '2000-2999', 0, 0), (2, 'attic', '/v', '2000-2999', 0, 0)`,
+		`INSERT INTO nodes (id, site_id, name, type, created_at, updated_at) VALUES (1, 1, 'pve1', 'none', 0, 0)`,
+		`INSERT INTO containers (id, site_id, node_id, hostname, created_at, updated_at) VALUES (1, 1, 1, 'web', 0, 0)`,
+		`INSERT INTO volumes (id, site_id, container_id, name, mount_path, mode, host_path, uid, gid, created_at, updated_at)
+			VALUES (1, 1, 1, 'data', '/data', 'rw', '/v/data', 1, 1, 0, 0)`,
+		`INSERT INTO agents (id, site_id, hostname, report, first_seen_at, last_seen_at, changed_at)
+			VALUES (1, 1, 'agent', '{"services":{"nginx":{"drift":[{"path":"/a","diff":"b"}]}}}', '2026-01-02 03:04:05+00:00', '2026-01-02 03:04:05+00:00', '2026-01-02 03:04:05+00:00')`,
+		`INSERT INTO revisions (site_id, number, etag, data, created_at) VALUES (1, 1, '"a"', '{}', 0)`,
+	} {
+		if _, err := db.Exec(statement); err != nil {
+			t.Fatalf("%s: %v", statement, err)
+		}
+	}
+	return db
+}
+
+func TestUpgradeFromSchemaOne(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "manager.db")
+	db := schemaOne(t, path)
+	tables := []string{"sites", "nodes", "containers", "volumes", "agents", "revisions", "change_counters"}
+	count := func() string {
+		var counts strings.Builder
+		for _, table := range tables {
+			var n string
+			if err := db.QueryRow("SELECT '" + table + " ' || count(*) || ' ' FROM " + table).Scan(&n); err != nil {
+				t.Fatal(err)
+			}
+			counts.WriteString(n)
+		}
+		return counts.String()
+	}
+	before := count()
+	s, err := Open(t.Context(), path, Options{Migrate: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if after := count(); after != before {
+		t.Errorf("before %s, after %s", before, after)
+	}
+	if version, err := s.SchemaVersion(t.Context()); err != nil || version != 2 {
+		t.Errorf("schema %d, %v", version, err)
+	}
+	agent, err := s.FindAgent(t.Context(), 1, "agent")
+	if err != nil || agent.Drift != nil && len(agent.Drift) != 0 || len(agent.Report.Services["nginx"].Drift) != 1 {
+		t.Errorf("%+v, %v", agent, err)
+	}
+	requireCounting(t, s)
+}
+
+// requireCounting looks at the triggers that the upgrade has changed.
+func requireCounting(t *testing.T, s *Store) {
+	t.Helper()
+	site := func() uint64 {
+		versions, err := s.Versions(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return versions.Site(1)
+	}
+	encode := func(i Inventory) ([]byte, string, error) {
+		return []byte(i.Site.Name), checkin.ETag([]byte(i.Site.Name)), nil
+	}
+	for _, step := range []struct {
+		name string
+		do   func() error
+		left int
+	}{
+		{"confirm", func() error { _, err := s.ConfirmRemovals(t.Context(), 1, "ada", "", encode); return err }, 1},
+		{"volume result", func() error {
+			_, err := s.RecordCheckIn(t.Context(), CheckIn{SiteID: 1, Hostname: "agent", Volumes: map[int64]checkin.VolumeReport{1: {Applied: true}}})
+			return err
+		}, 1},
+		{"volume", func() error { return s.write.Exec("UPDATE volumes SET mode = 'ro'").Error }, 0},
+	} {
+		before := site()
+		if err := step.do(); err != nil {
+			t.Fatalf("%s: %v", step.name, err)
+		}
+		list, err := s.ListConfirmedRemovals(t.Context())
+		if site() == before || len(list) != step.left || err != nil {
+			t.Errorf("%s: the counter was %d and is %d; %d confirmed, want %d; %v", step.name, before, site(), len(list), step.left, err)
+		}
 	}
 }

@@ -60,7 +60,12 @@ type Inventory struct {
 	// Domains are those of the site's HTTP services and those whose default
 	// site it is.
 	Domains []ExternalDomain
+	// RemovalsConfirmed is whether ConfirmedRemovals stand.
+	RemovalsConfirmed bool
 }
+
+// Encode turns an inventory into a snapshot and its strong tag.
+type Encode func(Inventory) (data []byte, etag string, err error)
 
 // Published is a site's current snapshot.
 type Published struct {
@@ -75,28 +80,33 @@ type Published struct {
 // the latest one already. Reading and keeping are one write transaction:
 // however many processes publish at once, a later revision is never built from
 // an earlier inventory. It returns ErrNotFound if there is no such site.
-func (s *Store) Publish(ctx context.Context, siteID int64, encode func(Inventory) (data []byte, etag string, err error)) (Published, error) {
+func (s *Store) Publish(ctx context.Context, siteID int64, encode Encode) (Published, error) {
 	var published Published
-	err := s.update(ctx, func(tx *gorm.DB) error {
-		inventory, err := readInventory(tx, siteID)
-		if err != nil {
-			return err
-		}
-		data, etag, err := encode(inventory)
-		if err != nil {
-			return fmt.Errorf("build snapshot of site %d: %w", siteID, err)
-		}
-		published.Volumes = inventory.Volumes
-		if published.Version, err = readVersion(tx, siteID); err != nil {
-			return err
-		}
-		published.Revision, err = keepRevision(tx, siteID, etag, data)
+	err := s.update(ctx, func(tx *gorm.DB) (err error) {
+		published, err = publish(tx, siteID, encode)
 		return err
 	})
+	return published, err
+}
+
+func publish(tx *gorm.DB, siteID int64, encode Encode) (Published, error) {
+	inventory, err := readInventory(tx, siteID)
 	if err != nil {
 		return Published{}, err
 	}
-	return published, nil
+	data, etag, err := encode(inventory)
+	if err != nil {
+		return Published{}, fmt.Errorf("build snapshot of site %d: %w", siteID, err)
+	}
+	version, err := readVersion(tx, siteID)
+	if err != nil {
+		return Published{}, err
+	}
+	revision, err := keepRevision(tx, siteID, etag, data)
+	if err != nil {
+		return Published{}, err
+	}
+	return Published{Revision: revision, Version: version, Volumes: inventory.Volumes}, nil
 }
 
 func keepRevision(tx *gorm.DB, siteID int64, etag string, data []byte) (Revision, error) {
@@ -137,7 +147,8 @@ func readInventory(tx *gorm.DB, siteID int64) (Inventory, error) {
 		of("site_id = ?", siteID).Find(&i.Volumes).Error,
 		of(`default_site_id = @site
 			OR id IN (SELECT external_domain_id FROM services WHERE site_id = @site AND type = 'http')`,
-			sql.Named("site", siteID)).Find(&i.Domains).Error)
+			sql.Named("site", siteID)).Find(&i.Domains).Error,
+		tx.Raw("SELECT EXISTS (SELECT 1 FROM confirmed_removals WHERE site_id = ?)", siteID).Scan(&i.RemovalsConfirmed).Error)
 	if err != nil {
 		return Inventory{}, fmt.Errorf("read inventory of site %d: %w", siteID, err)
 	}

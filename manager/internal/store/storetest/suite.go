@@ -43,6 +43,11 @@ func Run(t *testing.T, open func(testing.TB) *store.Store) {
 		"revisions":                              testRevisions,
 		"revisions never go back in parallel":    testParallelPublish,
 		"inventory of a site holds only its own": testInventory,
+		"removals are confirmed":                 testConfirmRemovals,
+		"other content is not confirmed":         testConfirmOtherContent,
+		"confirmed with a snapshot or not":       testConfirmAllOrNothing,
+		"what drops confirmed removals":          testWhatDropsConfirmedRemovals,
+		"drift is kept for a day":                testDriftIsKept,
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) { test(t, open(t)) })

@@ -1,0 +1,82 @@
+package store
+
+import (
+	"database/sql/driver"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"time"
+
+	"gorm.io/gorm"
+
+	"opensource.internal/agent/checkin"
+)
+
+// driftKept is how long people can see that files were edited on a host. An
+// agent tells it with one check-in, and nobody looks in that half minute.
+const driftKept = 24 * time.Hour
+
+// KeptDrift is what was last found edited and restored, by service.
+type KeptDrift map[string]DriftAt
+
+// DriftAt is what one check-in told.
+type DriftAt struct {
+	At    time.Time       `json:"at"` // by the manager's clock
+	Files []checkin.Drift `json:"files"`
+}
+
+// Recent leaves out what is older than a day.
+func (d KeptDrift) Recent(now time.Time) KeptDrift {
+	recent := KeptDrift{}
+	for service, drift := range d {
+		if now.Sub(drift.At) < driftKept {
+			recent[service] = drift
+		}
+	}
+	return recent
+}
+
+// toldDrift is what a check-in says about edited files.
+func toldDrift(c CheckIn) KeptDrift {
+	told := KeptDrift{}
+	for name, service := range c.Report.Services {
+		if len(service.Drift) > 0 {
+			told[name] = DriftAt{At: c.At, Files: service.Drift}
+		}
+	}
+	return told
+}
+
+// addedToKept is told drift with what is kept of other services.
+func addedToKept(tx *gorm.DB, c CheckIn, told KeptDrift) (KeptDrift, error) {
+	var before []Agent
+	err := tx.Select("drift").Where("site_id = ? AND hostname = ?", c.SiteID, c.Hostname).Find(&before).Error
+	if err != nil {
+		return nil, fmt.Errorf("read what was edited before: %w", err)
+	}
+	all := KeptDrift{}
+	for _, agent := range before {
+		all = agent.Drift.Recent(c.At)
+	}
+	maps.Copy(all, told)
+	return all, nil
+}
+
+// Scan implements sql.Scanner. Damage costs no more than what is damaged.
+func (d *KeptDrift) Scan(value any) error {
+	*d = nil
+	stored, _ := value.(string)
+	if json.Unmarshal([]byte(stored), d) != nil {
+		*d = nil
+	}
+	return nil
+}
+
+// Value implements driver.Valuer.
+func (d KeptDrift) Value() (driver.Value, error) {
+	if d == nil {
+		d = KeptDrift{}
+	}
+	data, err := json.Marshal(d)
+	return string(data), err
+}

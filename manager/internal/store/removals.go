@@ -1,0 +1,81 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"gorm.io/gorm"
+	"gorm.io/gorm/clause"
+
+	"opensource.internal/agent/checkin"
+)
+
+// ConfirmedRemovals is an administrator's word that what a site's snapshot does
+// not have any more is meant to be gone. The next change of the site's
+// inventory drops it, whoever makes it: a trigger does.
+type ConfirmedRemovals struct {
+	SiteID      int64 `gorm:"primaryKey"`
+	ConfirmedBy string
+	ConfirmedAt time.Time
+}
+
+// TableName implements gorm's schema.Tabler.
+func (ConfirmedRemovals) TableName() string { return "confirmed_removals" }
+
+// ListConfirmedRemovals returns those that are in force, by site.
+func (s *Store) ListConfirmedRemovals(ctx context.Context) ([]ConfirmedRemovals, error) {
+	var rows []ConfirmedRemovals
+	if err := s.read.WithContext(ctx).Order("site_id").Find(&rows).Error; err != nil {
+		return nil, fmt.Errorf("list confirmed removals: %w", err)
+	}
+	return rows, nil
+}
+
+// ConfirmRemovals publishes a site's present content with the word that its
+// removals are meant. If it stands already, nothing changes. A seen tag, if it
+// is not empty, has to be that of the present content, else what would be
+// confirmed is not what was looked at. Errors: ErrNotFound, *ConflictError.
+func (s *Store) ConfirmRemovals(ctx context.Context, siteID int64, by, seen string, encode Encode) (Published, error) {
+	var published Published
+	err := s.update(ctx, func(tx *gorm.DB) (err error) {
+		if err := requireSeen(tx, siteID, seen, encode); err != nil {
+			return err
+		}
+		row := ConfirmedRemovals{SiteID: siteID, ConfirmedBy: by, ConfirmedAt: now()}
+		err = tx.Clauses(clause.OnConflict{DoNothing: true}).Create(&row).Error
+		if errors.Is(err, gorm.ErrForeignKeyViolated) {
+			return ErrNotFound
+		}
+		if err != nil {
+			return fmt.Errorf("confirm removals of site %d: %w", siteID, err)
+		}
+		published, err = publish(tx, siteID, encode)
+		return err
+	})
+	return published, err
+}
+
+// requireSeen compares a tag with the present content, which has one tag before
+// it is confirmed and another one afterwards.
+func requireSeen(tx *gorm.DB, siteID int64, seen string, encode Encode) error {
+	if seen == "" {
+		return nil
+	}
+	inventory, err := readInventory(tx, siteID)
+	if err != nil {
+		return err
+	}
+	for _, confirmed := range []bool{true, false} {
+		inventory.RemovalsConfirmed = confirmed
+		_, etag, err := encode(inventory)
+		if err != nil {
+			return fmt.Errorf("build snapshot of site %d: %w", siteID, err)
+		}
+		if checkin.SameETag(seen, etag) {
+			return nil
+		}
+	}
+	return &ConflictError{Field: "etag", Message: "the site's content is another one by now: look at it again"}
+}
