@@ -40,11 +40,12 @@ var layers = map[string][]string{
 		"checkin", "render", "internal/apply", "internal/host", "internal/services", "internal/state",
 		"internal/systemd", "internal/volumes", "github.com/aymanbagabas/go-udiff",
 	},
+	"internal/status": {"checkin", "internal/pass", "internal/systemd"},
 	// Measuring programs run the agent from outside.
 	"internal/measure/minimal": {},
 	"internal/measure/passes":  {},
 	"cmd/opensource-agent": {
-		"checkin", "render", "internal/config", "internal/pass", "github.com/alecthomas/kong", "github.com/systemd/slog-journal",
+		"checkin", "render", "internal/config", "internal/pass", "internal/status", "github.com/alecthomas/kong", "github.com/systemd/slog-journal",
 	},
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/alecthomas/kong"
@@ -23,16 +24,27 @@ type commandLine struct {
 	Version        kong.VersionFlag `help:"Print the version and exit."`
 
 	Run     runCommand     `cmd:"" default:"withargs" help:"Do one pass. This is what happens without a command."`
+	Status  statusCommand  `cmd:"" help:"Tell how the site of this host stands."`
 	Render  renderCommand  `cmd:"" help:"Render a snapshot into a folder, offline."`
 	Hold    holdCommand    `cmd:"" help:"Leave nginx or dnsmasq alone for a while: no apply, no repair, no reload."`
 	Release releaseCommand `cmd:"" help:"End a hold before its time."`
 }
 
+// description ends with the exit statuses.
 const description = `Looks after the site of this host: checks in with the manager, puts the configuration of nginx, dnsmasq and volumes into force, and reports.
 
 Settings come from these flags, the environment, /etc/opensource-agent/agent.env, /run/opensource-agent/environment and /etc/environment, the first one that has them. The API key is read from API_KEY, the file API_KEY_FILE or the systemd credential api-key.
 
-Exit status: 0 settled, 1 unexpected, 2 usage or configuration, 3 manager unreachable or its answer refused, 4 something rejected or rolled back, 5 a rollback failed, 6 another pass is running.`
+Exit status: `
+
+// exitStatuses lists what the exit statuses of a pass mean.
+func exitStatuses() string {
+	var all []string
+	for code := pass.Settled; code <= pass.AnotherPassOn; code++ {
+		all = append(all, fmt.Sprintf("%d %s", code, code))
+	}
+	return strings.Join(all, "; ") + "."
+}
 
 // command is one of the commands: a struct with its flags and arguments.
 type command interface {
@@ -46,7 +58,7 @@ func run(args []string, env environment) pass.Code {
 	parser, err := kong.New(
 		&line,
 		kong.Name("opensource-agent"),
-		kong.Description(description),
+		kong.Description(description+exitStatuses()),
 		kong.Vars{"version": "opensource-agent " + version},
 		kong.Writers(env.stdout, env.stderr),
 		kong.Exit(func(int) { ended = true }),

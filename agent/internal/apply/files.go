@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -81,19 +82,40 @@ func differs(want render.File) (bool, error) {
 // run leaves may look as it should and yet not be what the process has loaded.
 func Undisturbed(digests map[string]string) bool {
 	for path, want := range digests {
-		info, err := os.Stat(path)
-		if err != nil || !info.Mode().IsRegular() { // reading a pipe would never end
-			return false
-		}
-		content, err := os.ReadFile(path)
-		if err != nil || digest(content) != want {
-			return false
-		}
-		if pending, err := atomicfile.Pending(path); err != nil || pending {
+		if !holds(path, want) || cutShort(path) {
 			return false
 		}
 	}
 	return true
+}
+
+// Disturbed names the files on account of which digests are not Undisturbed:
+// those with another content, and those that a run has left half done.
+func Disturbed(digests map[string]string) (edited, unfinished []string) {
+	for _, path := range slices.Sorted(maps.Keys(digests)) {
+		switch {
+		case cutShort(path):
+			unfinished = append(unfinished, path)
+		case !holds(path, digests[path]):
+			edited = append(edited, path)
+		}
+	}
+	return edited, unfinished
+}
+
+// holds reports whether a file has the content with that digest.
+func holds(path, want string) bool {
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() { // reading a pipe would never end
+		return false
+	}
+	content, err := os.ReadFile(path)
+	return err == nil && digest(content) == want
+}
+
+func cutShort(path string) bool {
+	pending, err := atomicfile.Pending(path)
+	return err != nil || pending
 }
 
 func digest(content []byte) string {

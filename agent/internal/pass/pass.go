@@ -38,6 +38,27 @@ const (
 	AnotherPassOn Code = 6 // another pass is running
 )
 
+// String says what a code means.
+func (c Code) String() string {
+	switch c {
+	case Settled:
+		return "settled"
+	case Unexpected:
+		return "unexpected"
+	case Usage:
+		return "usage or configuration"
+	case ManagerAway:
+		return "manager unreachable, or its answer refused"
+	case Rejected:
+		return "something rejected, rolled back or left out, or a volume failed"
+	case NeedsAPerson:
+		return "a rollback failed"
+	case AnotherPassOn:
+		return "another pass is running"
+	}
+	return "unknown"
+}
+
 // The bounds of a pass. Rolling back may take apply.Overrun longer than the
 // work on the host.
 const (
@@ -255,23 +276,31 @@ func (p *pass) conclude() Code {
 	if p.manager != nil {
 		worse(ManagerAway)
 	}
+	worse(p.inForceCode())
+	p.Log.Debug("pass ended", "code", int(code), "rounds", p.rounds, "duration", time.Since(p.started).Round(time.Millisecond))
+	return code
+}
+
+// inForceCode is the part of the exit code that says how far the snapshot is in
+// force.
+func (p *pass) inForceCode() Code {
+	code := Settled
 	for _, service := range p.services {
 		stands := p.state.Services[service.Name]
 		switch {
 		case stands.Outcome == checkin.OutcomeHeld:
 			// What is wrong with it is a person's business, until the hold ends.
 		case stands.Outcome == checkin.OutcomeStuck:
-			worse(NeedsAPerson)
+			code = NeedsAPerson
 		case stands.LastApply == checkin.ApplyFailure:
-			worse(Rejected)
+			code = max(code, Rejected)
 		}
 	}
 	for _, volume := range p.state.Volumes.Results {
 		if !volume.Applied {
-			worse(Rejected)
+			code = max(code, Rejected)
 		}
 	}
-	p.Log.Debug("pass ended", "code", int(code), "rounds", p.rounds, "duration", time.Since(p.started).Round(time.Millisecond))
 	return code
 }
 

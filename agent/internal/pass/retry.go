@@ -22,15 +22,20 @@ const (
 // nextTry says when what has failed is tried again. previous is nil or the
 // failure before.
 func nextTry(previous *state.Retry, fingerprint string, now time.Time) *state.Retry {
-	failures := 1
+	failures, since := 1, now.UTC().Truncate(time.Second)
 	if previous != nil && previous.Fingerprint == fingerprint {
 		failures += previous.Failures
+	}
+	if previous != nil && !previous.Since.IsZero() {
+		since = previous.Since
 	}
 	pause := longestPause
 	if doublings := failures - 1; doublings < 5 {
 		pause = firstPause << doublings
 	}
-	return &state.Retry{Fingerprint: fingerprint, Failures: failures, After: now.Add(pause - earlier).UTC().Truncate(time.Second)}
+	return &state.Retry{
+		Fingerprint: fingerprint, Failures: failures, After: now.Add(pause - earlier).UTC().Truncate(time.Second), Since: since,
+	}
 }
 
 // waits reports whether a failure is left alone for now. A clock that was set

@@ -18,8 +18,9 @@ func TestPausesGrow(t *testing.T) {
 			t.Errorf("failure %d: a pause of %v, want %v", retry.Failures, got, want)
 		}
 	}
-	if other := nextTry(retry, "b", now); other.Failures != 1 {
-		t.Errorf("another configuration has failed %d times", other.Failures)
+	other := nextTry(retry, "b", now.Add(time.Hour))
+	if other.Failures != 1 || !other.Since.Equal(now) {
+		t.Errorf("another configuration has failed %d times, the service since %v", other.Failures, other.Since)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -54,6 +55,18 @@ func Open(dir string) (*Dir, error) {
 		return nil, fmt.Errorf("open state directory: %s is not a directory", dir)
 	}
 	return &Dir{path: dir, onDisk: map[string][sha256.Size]byte{}}, nil
+}
+
+// Read is Load for whoever only looks: it takes no lock, makes no directory, and
+// says when the snapshot was accepted.
+func Read(dir string) (State, Accepted, time.Time, []error) {
+	d := &Dir{path: dir, onDisk: map[string][sha256.Size]byte{}}
+	state, accepted, warnings := d.Load()
+	info, err := os.Stat(filepath.Join(dir, snapshotFile))
+	if err != nil || accepted.Data == nil {
+		return state, accepted, time.Time{}, warnings
+	}
+	return state, accepted, info.ModTime(), warnings
 }
 
 // Load reads both files. It cannot fail: the errors are warnings, one per

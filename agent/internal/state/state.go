@@ -67,6 +67,8 @@ type Retry struct {
 	Fingerprint string    `json:"fingerprint"`
 	Failures    int       `json:"failures"`
 	After       time.Time `json:"after"`
+	// Since is when the service failed first after it was last in force.
+	Since time.Time `json:"since,omitzero"`
 }
 
 // Volumes is how the site's volumes stand.

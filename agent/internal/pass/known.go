@@ -1,0 +1,63 @@
+package pass
+
+import (
+	"context"
+	"time"
+
+	"opensource.internal/agent/checkin"
+	"opensource.internal/agent/internal/apply"
+	"opensource.internal/agent/internal/host"
+	"opensource.internal/agent/internal/services"
+	"opensource.internal/agent/internal/state"
+)
+
+// Known is what the passes of this host have come to, and how host and units
+// stand now.
+type Known struct {
+	Accepted   state.Accepted // without data before the first snapshot
+	AcceptedAt time.Time
+	Running    *checkin.Running
+	Services   []KnownService // in the order in which they are applied
+	Volumes    map[string]checkin.VolumeReport
+	Host       host.Facts
+	Templates  []string // that take the place of the embedded ones
+	// Code is that of a pass to which the manager has nothing to say.
+	Code     Code
+	Warnings []error // what could not be read
+}
+
+// KnownService is how one managed service stands.
+type KnownService struct {
+	Name, Unit string
+	state.Service
+	ActiveState string // see checkin.ServiceReport
+	Hold        *checkin.Hold
+	// Edited and Unfinished are those of apply.Disturbed.
+	Edited, Unfinished []string
+}
+
+// Know looks without a lock, and changes nothing.
+func Know(ctx context.Context, o Options) Known {
+	p := prepare(o)
+	defer p.close()
+	known := Known{Templates: p.templates.Overridden()}
+	p.state, p.accepted, known.AcceptedAt, known.Warnings = state.Read(o.StateDirectory)
+	p.look(ctx)
+	known.Accepted, known.Running, known.Volumes = p.accepted, p.state.Running, p.state.Volumes.Results
+	known.Host, known.Code = p.facts, p.inForceCode()
+	for _, service := range p.services {
+		known.Services = append(known.Services, p.knownService(service))
+	}
+	return known
+}
+
+func (p *pass) knownService(service services.Service) KnownService {
+	known := KnownService{
+		Name: service.Name, Unit: service.Unit, Service: p.state.Services[service.Name], ActiveState: p.unitStates[service.Name],
+	}
+	if hold, held := p.state.Holds[service.Name]; held && ended(hold, p.started) == "" {
+		known.Hold = &hold.Hold
+	}
+	known.Edited, known.Unfinished = apply.Disturbed(known.Digests)
+	return known
+}
