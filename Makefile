@@ -50,8 +50,10 @@ deb: deps-deb $(TOOLS)/nfpm ## Build the Debian packages into build/.
 	packaging/build-deb
 
 .PHONY: golden
-golden: ## Rewrite the golden files of the templates; read the diff before you commit it.
+golden: ## Rewrite the golden files and the shell completions; read the diff before you commit it.
 	go test ./agent/render -update
+	go test ./agent/internal/status -update
+	go test ./agent/cmd/opensource-agent -run TestCompletions -update
 
 .PHONY: clean
 clean: ## Remove everything that was built.

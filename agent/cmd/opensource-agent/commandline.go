@@ -17,7 +17,7 @@ import (
 // commands.
 type commandLine struct {
 	Root           string           `placeholder:"DIR" help:"Write all files below this folder and leave systemd alone: for demonstrations and tests."`
-	LogLevel       string           `placeholder:"LEVEL" help:"Log messages from this level up: debug, info, warn or error (LOG_LEVEL, default info)."`
+	LogLevel       string           `placeholder:"LEVEL" complete:"debug,info,warn,error" help:"Log messages from this level up: debug, info, warn or error (LOG_LEVEL, default info)."`
 	SiteID         string           `name:"site-id" placeholder:"N" help:"Number of the site on the manager (SITE_ID)."`
 	ManagerURL     string           `name:"manager-url" placeholder:"URL" help:"Address of the manager (MANAGER_URL)."`
 	StateDirectory string           `placeholder:"DIR" help:"Where the agent keeps what it knows (STATE_DIRECTORY, default /var/lib/opensource-agent)."`

@@ -14,7 +14,7 @@ import (
 
 // holdCommand suspends apply and repair of one service for a while.
 type holdCommand struct {
-	Service string `arg:"" optional:"" help:"nginx or dnsmasq. Without it the holds are listed."`
+	Service string `arg:"" optional:"" complete:"nginx,dnsmasq" help:"nginx or dnsmasq. Without it the holds are listed."`
 	For     span   `default:"1h" placeholder:"TIME" help:"How long, such as 90m, 2h or 3d; at most 30d. An earlier hold is replaced (default 1h)."`
 	Reason  string `placeholder:"TEXT" help:"Why: for the log and the manager's page."`
 }
@@ -55,7 +55,7 @@ func (c *holdCommand) list(holds pass.Holds, env environment) pass.Code {
 
 // releaseCommand ends holds.
 type releaseCommand struct {
-	Service string `arg:"" optional:"" help:"nginx or dnsmasq."`
+	Service string `arg:"" optional:"" complete:"nginx,dnsmasq" help:"nginx or dnsmasq."`
 	All     bool   `help:"Release every service that is held."`
 }
 
