@@ -4,8 +4,9 @@
 //
 // The live files are written only after the candidate has passed the service's
 // own test. The versions they replace are kept beside them until the new ones
-// are proven, so that a run that was killed in between is made good by the
-// next one: it finds them pending, and finishes or undoes the work.
+// are proven, and it is written down first which files that are. So a run that
+// was killed in between is made good by the next one, whatever is wanted then:
+// it finishes or undoes the work, and says so.
 package apply
 
 import (
@@ -17,6 +18,7 @@ import (
 	"time"
 
 	"opensource.internal/agent/checkin"
+	"opensource.internal/agent/internal/atomicfile"
 	"opensource.internal/agent/render"
 )
 
@@ -84,8 +86,13 @@ type Engine struct {
 	// Reload is false where only files are to be written (--root): nothing is
 	// activated or proven then.
 	Reload bool
-	// Log is told of each live file that is written; how the apply ended is in
-	// its Report alone. It must not be nil.
+	// Records is the folder where it is written down which files are about to be
+	// replaced, so that whatever comes next can make good a run that was cut
+	// short. Empty for none.
+	Records string
+	// Log is told of each live file that is written, and of the work of an
+	// earlier run; how the apply ended is in its Report alone. It must not be
+	// nil.
 	Log *slog.Logger
 
 	// reached is told the name of each step that was completed, in tests.
@@ -120,12 +127,11 @@ type Report struct {
 //
 // A failure is not remembered: the next call tries again.
 func (e *Engine) Apply(ctx context.Context, service Service, result render.Result, last map[string]string) Report {
+	run := e.begin(service, result)
 	if len(result.Files) == 0 {
-		return Report{Outcome: checkin.OutcomeSkipped, Message: result.Skipped}
+		return run.skipped(ctx, last)
 	}
-	run := &run{engine: e, service: service, result: result, log: e.Log.With("service", service.Name)}
-	var err error
-	if run.files, err = compare(result.Files); err != nil {
+	if err := run.compare(); err != nil {
 		return run.rejected(err)
 	}
 	run.report.Drifted = run.files.drifted(last)
@@ -141,6 +147,9 @@ func (e *Engine) Apply(ctx context.Context, service Service, result render.Resul
 	if err := run.enoughTime(ctx); err != nil {
 		return run.rejected(errors.Join(err, run.files.discard()))
 	}
+	if err := run.note(); err != nil {
+		return run.refused(ctx, err)
+	}
 	if err := run.commit(last); err != nil {
 		return run.rollBack(ctx, err, run.files.interrupted)
 	}
@@ -150,21 +159,88 @@ func (e *Engine) Apply(ctx context.Context, service Service, result render.Resul
 	return run.succeeded(checkin.OutcomeApplied)
 }
 
-// run is one call of Apply.
+// Refuse settles a service of which nothing could be rendered: why is the
+// cause. Nothing is touched, unless an earlier run was cut short: what that has
+// left half done is undone, since nothing will finish it.
+func (e *Engine) Refuse(ctx context.Context, service Service, cause error) Report {
+	return e.begin(service, render.Result{}).abandon(ctx, cause)
+}
+
+// run is one call of Apply or Refuse.
 type run struct {
 	engine  *Engine
 	service Service
 	result  render.Result
 	log     *slog.Logger
+	earlier *record // of a run that was cut short; nil if none was, or once it is settled
+	noted   bool    // this run has a record of its own
 	files   *files
 	window  time.Duration
 	report  Report
 }
 
+func (e *Engine) begin(service Service, result render.Result) *run {
+	run := &run{engine: e, service: service, result: result, log: e.Log.With("service", service.Name)}
+	run.lookBack()
+	return run
+}
+
+// compare looks at the live files, and at what an earlier run has left.
+func (r *run) compare() (err error) {
+	if r.files, err = compare(r.result.Files); err != nil || r.earlier == nil {
+		return err
+	}
+	left, err := r.earlier.files()
+	if err != nil {
+		return err
+	}
+	r.files.takeOver(left)
+	return nil
+}
+
+// skipped settles a service for which there is nothing to manage: all stays as
+// it is, or as it was before a run that was cut short.
+func (r *run) skipped(ctx context.Context, last map[string]string) Report {
+	cause := errors.New(r.result.Skipped)
+	for path := range last {
+		if _, err := atomicfile.SweepFor(path); err != nil {
+			r.log.Warn("candidate left behind", "error", err)
+		}
+	}
+	if r.earlier != nil {
+		if report := r.abandon(ctx, cause); r.earlier != nil || report.Outcome == checkin.OutcomeStuck {
+			return report
+		}
+	}
+	return r.failed(checkin.OutcomeSkipped, cause)
+}
+
+// abandon undoes what an earlier run has left half done.
+func (r *run) abandon(ctx context.Context, cause error) (report Report) {
+	if r.earlier == nil {
+		return r.rejected(cause)
+	}
+	if err := context.Cause(ctx); err != nil {
+		return r.rejected(fmt.Errorf("%w\nstopped before the work of an earlier pass was undone: %w", cause, err))
+	}
+	var err error
+	if r.files, err = r.earlier.files(); err != nil {
+		return r.rejected(errors.Join(cause, err))
+	}
+	if !r.files.interrupted {
+		r.close()
+		return r.rejected(cause)
+	}
+	if err := r.possible(ctx); err != nil {
+		return r.rejected(errors.Join(cause, err))
+	}
+	return r.rollBack(ctx, cause, true)
+}
+
 // upToDate reports whether nothing is to be done: the live files are what is
-// wanted, no earlier run was cut short, and the process has loaded them.
+// wanted, none of them is unproven, and the process has loaded them.
 func (r *run) upToDate(ctx context.Context) bool {
-	if r.files.differ() || r.files.interrupted {
+	if r.files.differ() || r.files.kept {
 		return false
 	}
 	return !r.engine.Reload || r.service.Loaded(ctx, r.result)
@@ -205,9 +281,13 @@ func (r *run) test(ctx context.Context) error {
 // cut short has left half done is undone then, since nothing will finish it.
 func (r *run) refused(ctx context.Context, cause error) Report {
 	cause = errors.Join(cause, r.files.discard())
-	if r.files.interrupted && ctx.Err() == nil {
+	if ctx.Err() != nil {
+		return r.rejected(cause)
+	}
+	if r.files.interrupted {
 		return r.rollBack(ctx, cause, true)
 	}
+	r.close()
 	return r.rejected(cause)
 }
 
@@ -250,7 +330,7 @@ func (r *run) commit(last map[string]string) error {
 		r.log.Info("file written", "path", file.Path)
 		r.reached("committed " + filepath.Base(file.Path))
 	}
-	return nil
+	return r.files.putBackGone()
 }
 
 // activate has the process load the live files and prove it. It goes on when
@@ -284,14 +364,20 @@ func (r *run) rollBack(ctx context.Context, cause error, mayBeLoaded bool) Repor
 	main := r.files.main().replaced()
 	untouched := len(r.report.Changed) == 0 && !r.files.interrupted
 	if untouched && mayBeLoaded {
+		r.close()
 		return r.failed(checkin.OutcomeStuck, fmt.Errorf("%w\nthe live files are the wanted ones: there is nothing to go back to", cause))
 	}
 	r.reached("rolling back")
 	undo := r.files.restore()
+	r.reached("restored")
+	restored := undo == nil
 	if r.engine.Reload && mayBeLoaded {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), Overrun)
 		defer cancel()
 		undo = errors.Join(undo, r.service.Activate(ctx, Activation{Files: r.files.paths(), Main: main}))
+	}
+	if restored {
+		r.close()
 	}
 	if undo == nil && untouched {
 		return r.rejected(cause)
@@ -319,6 +405,7 @@ func (r *run) succeeded(outcome checkin.Outcome) Report {
 		r.log.Warn("previous version left behind", "error", err)
 	}
 	r.reached("settled")
+	r.close()
 	r.report.Outcome = outcome
 	r.report.Digests = r.files.digests()
 	return r.report

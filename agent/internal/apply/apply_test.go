@@ -3,7 +3,6 @@ package apply
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,10 +15,6 @@ import (
 	"opensource.internal/agent/checkin"
 	"opensource.internal/agent/render"
 )
-
-func engine() *Engine {
-	return &Engine{Reload: true, Log: slog.New(slog.DiscardHandler)}
-}
 
 func TestApply(t *testing.T) {
 	noBus := errors.New("no connection to systemd")
@@ -107,7 +102,7 @@ func TestApply(t *testing.T) {
 			s := newSite(t)
 			s.runs(t, "A")
 			test.set(t, s)
-			report := engine().Apply(t.Context(), s.service(), s.wanted("B"), nil)
+			report := s.engine().Apply(t.Context(), s.service(), s.wanted("B"), nil)
 			if report.Outcome != test.outcome || !strings.Contains(report.Message, test.message) {
 				t.Errorf("got %s %q, want %s %q", report.Outcome, report.Message, test.outcome, test.message)
 			}
@@ -126,7 +121,7 @@ func TestApply(t *testing.T) {
 
 func TestNothingToManageIsSkipped(t *testing.T) {
 	s := newSite(t)
-	report := engine().Apply(t.Context(), s.service(), render.Result{Skipped: "site has no gateway"}, nil)
+	report := s.engine().Apply(t.Context(), s.service(), render.Result{Skipped: "site has no gateway"}, nil)
 	want := Report{Outcome: checkin.OutcomeSkipped, Message: "site has no gateway"}
 	if diff := cmp.Diff(want, report); diff != "" {
 		t.Error(diff)
@@ -141,7 +136,7 @@ func TestOnlyChangedFilesAreWritten(t *testing.T) {
 	must(t, err)
 	want := s.wanted("B")
 	want.Files[1].Content = []byte("main A")
-	report := engine().Apply(t.Context(), s.service(), want, nil)
+	report := s.engine().Apply(t.Context(), s.service(), want, nil)
 	if diff := cmp.Diff([]string{s.side()}, report.Changed); diff != "" {
 		t.Error(diff)
 	}
@@ -158,16 +153,16 @@ func TestOnlyChangedFilesAreWritten(t *testing.T) {
 func TestDriftIsRepairedAndTold(t *testing.T) {
 	s := newSite(t)
 	s.runs(t, "A")
-	first := engine().Apply(t.Context(), s.service(), s.wanted("A"), nil)
+	first := s.engine().Apply(t.Context(), s.service(), s.wanted("A"), nil)
 	must(t, os.WriteFile(s.main(), nil, 0o644))
 
-	report := engine().Apply(t.Context(), s.service(), s.wanted("A"), first.Digests)
+	report := s.engine().Apply(t.Context(), s.service(), s.wanted("A"), first.Digests)
 	if diff := cmp.Diff([]string{s.main()}, report.Drifted); diff != "" || report.Outcome != checkin.OutcomeApplied {
 		t.Errorf("%s: %s", report.Outcome, diff)
 	}
 	s.check(t, "A")
 
-	report = engine().Apply(t.Context(), s.service(), s.wanted("B"), first.Digests)
+	report = s.engine().Apply(t.Context(), s.service(), s.wanted("B"), first.Digests)
 	if report.Drifted != nil {
 		t.Errorf("a change of what is wanted was told as drift: %v", report.Drifted)
 	}
@@ -177,9 +172,9 @@ func TestOriginalIsPreservedOnce(t *testing.T) {
 	s := newSite(t)
 	s.runs(t, "A")
 	must(t, os.WriteFile(s.main(), []byte("Debian's"), 0o640))
-	last := engine().Apply(t.Context(), s.service(), s.wanted("B"), nil).Digests
-	last = engine().Apply(t.Context(), s.service(), s.wanted("C"), last).Digests
-	engine().Apply(t.Context(), s.service(), s.wanted("D"), nil)
+	last := s.engine().Apply(t.Context(), s.service(), s.wanted("B"), nil).Digests
+	last = s.engine().Apply(t.Context(), s.service(), s.wanted("C"), last).Digests
+	s.engine().Apply(t.Context(), s.service(), s.wanted("D"), nil)
 	got, err := os.ReadFile(s.main() + OriginalSuffix)
 	must(t, err)
 	if string(got) != "Debian's" {
@@ -194,11 +189,11 @@ func TestFailedApplyIsTriedAgain(t *testing.T) {
 	s := newSite(t)
 	s.runs(t, "A")
 	s.testFault = errors.New("disk is full")
-	if report := engine().Apply(t.Context(), s.service(), s.wanted("B"), nil); report.Outcome != checkin.OutcomeRejected {
+	if report := s.engine().Apply(t.Context(), s.service(), s.wanted("B"), nil); report.Outcome != checkin.OutcomeRejected {
 		t.Errorf("got %s", report.Outcome)
 	}
 	s.testFault = nil
-	if report := engine().Apply(t.Context(), s.service(), s.wanted("B"), nil); report.Outcome != checkin.OutcomeApplied {
+	if report := s.engine().Apply(t.Context(), s.service(), s.wanted("B"), nil); report.Outcome != checkin.OutcomeApplied {
 		t.Errorf("got %s %s", report.Outcome, report.Message)
 	}
 	s.check(t, "B")
@@ -208,7 +203,7 @@ func TestWithoutReloadOnlyFilesAreWritten(t *testing.T) {
 	s := newSite(t)
 	s.dir = filepath.Join(s.dir, "etc", "nginx") // is made
 	s.notReady = errors.New("no bus")
-	e := engine()
+	e := s.engine()
 	e.Reload = false
 	for _, want := range []checkin.Outcome{checkin.OutcomeApplied, checkin.OutcomeUnchanged} {
 		report := e.Apply(t.Context(), s.service(), s.wanted("B"), nil)
@@ -228,7 +223,7 @@ func TestNothingIsBegunThatCannotBeProvenInTime(t *testing.T) {
 	s.testTime, s.least = time.Minute, time.Minute
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
-	report := engine().Apply(ctx, s.service(), s.wanted("B"), nil)
+	report := s.engine().Apply(ctx, s.service(), s.wanted("B"), nil)
 	if report.Outcome != checkin.OutcomeRejected || !strings.Contains(report.Message, "proving it may take 1m1s") {
 		t.Errorf("got %s %q", report.Outcome, report.Message)
 	}
@@ -243,7 +238,7 @@ func TestTheProofIsCutToTheTimeThatIsLeft(t *testing.T) {
 	s.testTime, s.least = time.Minute, 5*time.Second
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
-	report := engine().Apply(ctx, s.service(), s.wanted("B"), nil)
+	report := s.engine().Apply(ctx, s.service(), s.wanted("B"), nil)
 	if report.Outcome != checkin.OutcomeApplied || s.window < 5*time.Second || s.window > 29*time.Second {
 		t.Errorf("got %s %q with a window of %v", report.Outcome, report.Message, s.window)
 	}
@@ -261,7 +256,7 @@ func TestTheWatchAfterTheProof(t *testing.T) {
 	apply := func(left time.Duration, revision string) Report {
 		ctx, cancel := context.WithTimeout(t.Context(), left)
 		defer cancel()
-		return engine().Apply(ctx, service, s.wanted(revision), nil)
+		return s.engine().Apply(ctx, service, s.wanted(revision), nil)
 	}
 	if report := apply(6500*time.Millisecond, "B"); report.Outcome != checkin.OutcomeRejected || !strings.Contains(report.Message, "proving it may take 7s") {
 		t.Errorf("with too little time: %s %q", report.Outcome, report.Message)
@@ -285,7 +280,7 @@ func TestCancelledAtEachStep(t *testing.T) {
 			s.runs(t, "A")
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
-			e := engine()
+			e := s.engine()
 			e.reached = func(now string) {
 				if now == step {
 					cancel()
@@ -314,7 +309,7 @@ func steps(t *testing.T, refuses string) []string {
 	s.runs(t, "A")
 	s.refuses = refuses
 	var names []string
-	e := engine()
+	e := s.engine()
 	e.reached = func(step string) { names = append(names, step) }
 	e.Apply(t.Context(), s.service(), s.wanted("B"), nil)
 	return names

@@ -21,12 +21,7 @@ func TestBrokenDisk(t *testing.T) {
 		says   string
 	}{
 		"full": {
-			func(t *testing.T, s *site) {
-				fill := make([]byte, 128<<10)
-				if err := os.WriteFile(filepath.Join(s.dir, "fill"), fill, 0o600); err == nil {
-					t.Fatal("the disk is not full")
-				}
-			},
+			func(t *testing.T, s *site) { fill(t, s.dir) },
 			func(t *testing.T, s *site) { must(t, os.Remove(filepath.Join(s.dir, "fill"))) },
 			"hosts: no space left on device (free some space on its file system)",
 		},
@@ -48,14 +43,14 @@ func TestBrokenDisk(t *testing.T) {
 			smallDisk(t, s.dir)
 			s.runs(t, "A")
 			test.breaks(t, s)
-			report := engine().Apply(t.Context(), s.service(), s.wanted("B"), nil)
+			report := s.engine().Apply(t.Context(), s.service(), s.wanted("B"), nil)
 			if report.Outcome != checkin.OutcomeRejected || !strings.Contains(report.Message, test.says) {
 				t.Errorf("got %s %q", report.Outcome, report.Message)
 			}
 			s.check(t, "A")
 
 			test.mends(t, s)
-			report = engine().Apply(t.Context(), s.service(), s.wanted("B"), nil)
+			report = s.engine().Apply(t.Context(), s.service(), s.wanted("B"), nil)
 			if report.Outcome != checkin.OutcomeApplied {
 				t.Errorf("after mending it: got %s %s", report.Outcome, report.Message)
 			}
@@ -70,7 +65,7 @@ func TestRollBackOnAFullDisk(t *testing.T) {
 	smallDisk(t, s.dir)
 	s.runs(t, "A")
 	s.refuses = "B"
-	e := engine()
+	e := s.engine()
 	e.reached = func(step string) {
 		if step == "rolling back" {
 			_ = os.WriteFile(filepath.Join(s.dir, "fill"), make([]byte, 128<<10), 0o600)
@@ -84,6 +79,13 @@ func TestRollBackOnAFullDisk(t *testing.T) {
 		if content, err := os.ReadFile(file.Path); err != nil || string(content) != string(file.Content) {
 			t.Errorf("%s holds %q, %v", file.Path, content, err)
 		}
+	}
+}
+
+func fill(t *testing.T, dir string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(dir, "fill"), make([]byte, 128<<10), 0o600); err == nil {
+		t.Fatal("the disk is not full")
 	}
 }
 

@@ -15,7 +15,7 @@ func TestATestLeavesNothingBehind(t *testing.T) {
 		s.runs(t, "good")
 		s.testFault = fault
 		for _, revision := range []string{"other", "good"} {
-			if _, err := engine().Test(t.Context(), s.service(), s.wanted(revision)); !errors.Is(err, fault) {
+			if _, err := s.engine().Test(t.Context(), s.service(), s.wanted(revision)); !errors.Is(err, fault) {
 				t.Errorf("%s: got %v, want %v", revision, err, fault)
 			}
 			s.check(t, "good")
@@ -30,7 +30,7 @@ func TestATestThatCannotBeMadeIsNoVerdict(t *testing.T) {
 	s := newSite(t)
 	must(t, os.Mkdir(s.main(), 0o755))
 	var fault *Fault
-	if _, err := engine().Test(t.Context(), s.service(), s.wanted("a")); err == nil || errors.As(err, &fault) || s.tests != 0 {
+	if _, err := s.engine().Test(t.Context(), s.service(), s.wanted("a")); err == nil || errors.As(err, &fault) || s.tests != 0 {
 		t.Errorf("got %v after %d tests", err, s.tests)
 	}
 	s.checkClean(t)
@@ -41,16 +41,16 @@ func TestAReportTellsTheFault(t *testing.T) {
 	s := newSite(t)
 	s.runs(t, "good")
 	s.testFault = fmt.Errorf("test: %w", said)
-	if r := engine().Apply(t.Context(), s.service(), s.wanted("bad"), nil); r.Fault != said || r.Outcome != checkin.OutcomeRejected {
+	if r := s.engine().Apply(t.Context(), s.service(), s.wanted("bad"), nil); r.Fault != said || r.Outcome != checkin.OutcomeRejected {
 		t.Errorf("refused by the test: %+v", r)
 	}
 	s.testFault = nil
 	s.reloadFaults = []error{said}
-	if r := engine().Apply(t.Context(), s.service(), s.wanted("bad"), nil); r.Fault != said || r.Outcome != checkin.OutcomeRolledBack {
+	if r := s.engine().Apply(t.Context(), s.service(), s.wanted("bad"), nil); r.Fault != said || r.Outcome != checkin.OutcomeRolledBack {
 		t.Errorf("refused by the process: %+v", r)
 	}
 	s.testFault = errors.New("no memory")
-	if r := engine().Apply(t.Context(), s.service(), s.wanted("bad"), nil); r.Fault != nil || r.Outcome != checkin.OutcomeRejected {
+	if r := s.engine().Apply(t.Context(), s.service(), s.wanted("bad"), nil); r.Fault != nil || r.Outcome != checkin.OutcomeRejected {
 		t.Errorf("no test could be made: %+v", r)
 	}
 	s.check(t, "good")

@@ -23,8 +23,14 @@ const OriginalSuffix = ".before-opensource"
 // files is the set of files of one service, in the order of commits.
 type files struct {
 	all []*file
-	// interrupted is true if an earlier run committed files and was cut short
-	// before they were proven or restored.
+	// gone are files that an earlier run has committed and that are not wanted
+	// any more.
+	gone []string
+	// kept is true if the version before is kept of a file: an earlier run
+	// committed it and was cut short before it was proven or restored.
+	kept bool
+	// interrupted is true if an earlier run was cut short, so that the process
+	// may have loaded what it committed.
 	interrupted bool
 }
 
@@ -33,7 +39,7 @@ type file struct {
 	render.File
 	digest  string // of the wanted content
 	differs bool   // from the live content
-	pending bool   // an earlier run left the version before it
+	pending bool   // an earlier run was replacing it when it was cut short
 	staged  *atomicfile.Staged
 }
 
@@ -53,10 +59,25 @@ func compare(wanted []render.File) (*files, error) {
 		if file.pending, err = atomicfile.Pending(want.Path); err != nil {
 			return nil, err
 		}
-		set.interrupted = set.interrupted || file.pending
+		set.kept = set.kept || file.pending
 		set.all = append(set.all, file)
 	}
+	set.interrupted = set.kept
 	return set, nil
+}
+
+// takeOver adds the files of a run that was cut short.
+func (f *files) takeOver(left *files) {
+	for _, theirs := range left.all {
+		at := slices.IndexFunc(f.all, func(file *file) bool { return file.Path == theirs.Path })
+		if at < 0 {
+			f.gone = append(f.gone, theirs.Path)
+			continue
+		}
+		f.all[at].pending = f.all[at].pending || theirs.differs && left.interrupted
+	}
+	f.kept = f.kept || left.kept
+	f.interrupted = f.interrupted || left.interrupted
 }
 
 // differs reports whether the live file has another content than the wanted
@@ -193,6 +214,16 @@ func (f *files) restore() error {
 	var faults []error
 	for _, file := range slices.Backward(f.all) {
 		faults = append(faults, atomicfile.Restore(file.Path))
+	}
+	return errors.Join(append(faults, f.putBackGone())...)
+}
+
+// putBackGone brings back the previous version of files that are not wanted
+// any more.
+func (f *files) putBackGone() error {
+	var faults []error
+	for _, path := range f.gone {
+		faults = append(faults, atomicfile.Restore(path))
 	}
 	return errors.Join(faults...)
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -21,7 +22,9 @@ import (
 // always, as dnsmasq does, and shows only the revision in the side file. What
 // it has loaded is kept in a file, so that it outlives a killed test process.
 type site struct {
-	dir string
+	dir      string
+	records  string // the engine's folder of that name
+	sideName string // of the side file
 
 	notInstalled, notReady, testFault error
 	testTime                          time.Duration // the window after a test
@@ -37,10 +40,15 @@ type loaded struct{ Main, Side string }
 
 func newSite(t *testing.T) *site {
 	t.Helper()
-	return &site{dir: t.TempDir()}
+	return &site{dir: t.TempDir(), records: t.TempDir(), sideName: "hosts"}
 }
 
-func (s *site) side() string    { return filepath.Join(s.dir, "hosts") }
+// engine applies to the site.
+func (s *site) engine() *Engine {
+	return &Engine{Reload: true, Records: s.records, Log: slog.New(slog.DiscardHandler)}
+}
+
+func (s *site) side() string    { return filepath.Join(s.dir, s.sideName) }
 func (s *site) main() string    { return filepath.Join(s.dir, "main.conf") }
 func (s *site) process() string { return filepath.Join(s.dir, "process.json") }
 
@@ -159,6 +167,11 @@ func (s *site) checkClean(t *testing.T) {
 		}
 		return err
 	}))
+	records, err := os.ReadDir(s.records)
+	must(t, err)
+	for _, record := range records {
+		t.Errorf("record left behind: %s", record.Name())
+	}
 }
 
 func must(t *testing.T, err error) {

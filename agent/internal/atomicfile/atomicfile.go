@@ -94,6 +94,19 @@ func (s *Staged) Discard() error {
 	return explain("discard the candidate for", s.path, err)
 }
 
+// Remove removes the file at path, durably. One that is not there is none to
+// remove.
+func Remove(path string) error {
+	err := os.Remove(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err == nil {
+		err = syncDir(filepath.Dir(path))
+	}
+	return explain("remove", path, err)
+}
+
 // writeBeside creates a file with the content in target's folder and returns
 // its name. Nothing is left of it after an error.
 func writeBeside(target string, content []byte, owner *owner, mode fs.FileMode) (name string, err error) {

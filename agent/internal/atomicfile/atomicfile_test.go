@@ -261,19 +261,16 @@ func TestSweepRemovesOnlyOwnLeftovers(t *testing.T) {
 	for _, name := range stay {
 		write(t, filepath.Join(dir, name), "")
 	}
-	must(t, os.Mkdir(filepath.Join(dir, ".dir.opensource-agent.new-1"), 0o755))
+	must(t, os.Mkdir(filepath.Join(dir, ".nginx.conf.opensource-agent.new-1"), 0o755))
 	staged, err := atomicfile.Stage(filepath.Join(dir, "nginx.conf"), nil, 0o644)
 	must(t, err)
 
-	removed, err := atomicfile.Sweep(dir)
+	removed, err := atomicfile.SweepFor(filepath.Join(dir, "nginx.conf"))
 	must(t, err)
 	if diff := cmp.Diff([]string{staged.Path()}, removed); diff != "" {
 		t.Error(diff)
 	}
-	wantNames(t, dir, append(stay, ".dir.opensource-agent.new-1")...)
-	if removed, err := atomicfile.Sweep(filepath.Join(dir, "missing")); removed != nil || err != nil {
-		t.Errorf("missing folder: %v, %v", removed, err)
-	}
+	wantNames(t, dir, append(stay, ".nginx.conf.opensource-agent.new-1")...)
 }
 
 // Other files of the folder may be staged by somebody else at the same time.

@@ -103,6 +103,9 @@ func Forget(path string) error {
 // content became live.
 func Restore(path string) error {
 	target, err := resolve(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
 	if err != nil {
 		return explain("restore", path, err)
 	}

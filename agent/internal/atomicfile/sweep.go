@@ -8,17 +8,10 @@ import (
 	"strings"
 )
 
-// Sweep removes the staged files that a process killed in the middle left in
-// dir, and nothing else; previous versions that are kept stay. The caller must
-// be the only one who stages there. It returns what it removed. A folder that
-// does not exist is clean.
-func Sweep(dir string) ([]string, error) {
-	removed, err := sweep(dir, func(string) bool { return true })
-	return removed, explain("sweep", dir, err)
-}
-
-// SweepFor is Sweep for what was staged for the file at path alone, wherever
-// that leads.
+// SweepFor removes what a process killed in the middle has left staged for the
+// file at path, and nothing else; a previous version that is kept stays. The
+// caller must be the only one who stages for it. It returns what it removed. A
+// folder that does not exist is clean.
 func SweepFor(path string) ([]string, error) {
 	target, err := resolve(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -28,12 +21,12 @@ func SweepFor(path string) ([]string, error) {
 		return nil, explain("sweep for", path, err)
 	}
 	dir, base := filepath.Split(target)
-	removed, err := sweep(dir, func(stagedFor string) bool { return stagedFor == base })
+	removed, err := sweep(dir, base)
 	return removed, explain("sweep for", path, err)
 }
 
-// sweep removes the files in dir that were staged for one of the wanted names.
-func sweep(dir string, wanted func(stagedFor string) bool) ([]string, error) {
+// sweep removes the files in dir that were staged for the one of that name.
+func sweep(dir, name string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -45,7 +38,7 @@ func sweep(dir string, wanted func(stagedFor string) bool) ([]string, error) {
 	var faults []error
 	for _, entry := range entries {
 		base, staged := stagedFor(entry.Name())
-		if !staged || !entry.Type().IsRegular() || !wanted(base) {
+		if !staged || base != name || !entry.Type().IsRegular() {
 			continue
 		}
 		path := filepath.Join(dir, entry.Name())

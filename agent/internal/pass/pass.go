@@ -164,7 +164,7 @@ func prepare(o Options) *pass {
 	p.templates = render.LoadTemplates(overrides(o.Root))
 	p.units = systemd.New()
 	p.services = services.All(p.units, p.paths)
-	p.engine = apply.Engine{Reload: o.Root == "", Log: o.Log}
+	p.engine = apply.Engine{Reload: o.Root == "", Records: o.StateDirectory, Log: o.Log}
 	return p
 }
 

@@ -59,8 +59,12 @@ func (p *pass) ensureService(ctx context.Context, service services.Service, fact
 	now.Retry = nil
 	result, err := service.Render(p.accepted.Snapshot, facts, p.templates)
 	if err != nil {
-		p.Log.Error("configuration not applied", "service", service.Name, "message", err)
-		now.LastApply, now.Outcome, now.Message = checkin.ApplyFailure, checkin.OutcomeRejected, err.Error()
+		report := p.engine.Refuse(ctx, service.Service, err)
+		if stopped(ctx) {
+			return previous
+		}
+		p.logApply(service.Name, report)
+		now.LastApply, now.Outcome, now.Message = checkin.ApplyFailure, report.Outcome, report.Message
 		now.Retry = nextTry(previous.Retry, fingerprint, time.Now())
 		return now
 	}
@@ -135,9 +139,12 @@ func (p *pass) fingerprint() string {
 }
 
 // undisturbed reports whether every managed file is what was last put into
-// force, and every service that has one runs. One that is held does not count.
+// force, no pass was cut short while it replaced one, and every service that
+// has one runs. One that is held does not count.
 func (p *pass) undisturbed() bool {
-	return !slices.ContainsFunc(p.services, func(s services.Service) bool { return !p.held(s.Name) && !p.serviceUndisturbed(s) })
+	return !slices.ContainsFunc(p.services, func(s services.Service) bool {
+		return !p.held(s.Name) && (!p.serviceUndisturbed(s) || p.engine.CutShort(s.Name))
+	})
 }
 
 func (p *pass) serviceUndisturbed(service services.Service) bool {

@@ -199,8 +199,9 @@ func (d *Dir) write(name string, content []byte) error {
 	delete(d.onDisk, name)
 	// What a killed pass left half written must not pile up. That it cannot
 	// be removed is no reason to lose the new content.
-	_, _ = atomicfile.Sweep(d.path)
-	if err := atomicfile.Write(filepath.Join(d.path, name), content, 0o600); err != nil {
+	path := filepath.Join(d.path, name)
+	_, _ = atomicfile.SweepFor(path)
+	if err := atomicfile.Write(path, content, 0o600); err != nil {
 		return err
 	}
 	d.onDisk[name] = sum

@@ -45,7 +45,8 @@ const retryLock = 50 * time.Millisecond
 // process holds it, it waits at most wait for its release and then returns a
 // *LockedError. The kernel releases the lock when its holder ends, however
 // that ends (flock(2)). It is the directory itself that is locked: on a full
-// or read-only disk a pass can still look after the site and say what is wrong.
+// or read-only disk a pass can still look after the site, as far as no file has
+// to be replaced, and say what is wrong.
 func (d *Dir) Lock(ctx context.Context, wait time.Duration) (unlock func(), err error) {
 	file, err := os.Open(d.path)
 	if err != nil {
