@@ -47,7 +47,10 @@ func DNSMasq(s checkin.Snapshot, f Facts, t *Templates) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	return Result{Files: files, LeftOut: left, Revision: revision}, nil
+	site := v.inForce.of(*s.Site)
+	inForce := s
+	inForce.Site = &site
+	return Result{Files: files, LeftOut: left, InForce: inForce, Revision: revision}, nil
 }
 
 // renderDNSMasq renders all files, in the order they are committed: the main

@@ -14,20 +14,61 @@ import (
 
 func (v *nginxView) addHTTPServices(services []checkin.HTTPService, f Facts, names claims[string], left *leftOut) {
 	v.HTTPServices = make([]httpService, 0, len(services))
+	v.inForce.HTTPServices = make([]checkin.HTTPService, 0, len(services))
+	before := versions(f.before().NGINX.HTTPServices, recordOfHTTPService)
 	for _, s := range services {
-		record := Record{Kind: checkin.KindHTTP, ID: s.ID, Name: shown(s.ExternalHostname + "." + s.ExternalDomain.Name)}
+		record := recordOfHTTPService(s)
 		service, err := v.parseHTTPService(s, f)
 		if err == nil {
-			record.Name = service.Name
 			err = names.claim(service.Name, "host name", describe("service", s.ID, service.Upstream))
 		}
-		if !left.keep(record, err) {
-			continue
+		name := ""
+		if err == nil {
+			name = service.Name
 		}
-		service.Record = record
-		v.HasAuth = v.HasAuth || service.Auth != nil
-		v.HTTPServices = append(v.HTTPServices, service)
+		previous := func() bool {
+			version, found := before[record.Key()]
+			return found && v.keepHTTPService(version, s, record, name, f, names)
+		}
+		if left.keep(record, err, previous) {
+			v.addHTTPService(s, service, record)
+		}
 	}
+}
+
+func (v *nginxView) addHTTPService(s checkin.HTTPService, service httpService, record Record) {
+	service.Record = record
+	v.HasAuth = v.HasAuth || service.Auth != nil
+	v.HTTPServices = append(v.HTTPServices, service)
+	v.inForce.HTTPServices = append(v.inForce.HTTPServices, s)
+}
+
+// keepHTTPService adds the previous version of a service, unless that would let
+// in people whom the wanted one keeps out, or take a name from another. own is
+// the name that the wanted version has claimed, or empty.
+func (v *nginxView) keepHTTPService(version, wanted checkin.HTTPService, record Record, own string, f Facts, names claims[string]) bool {
+	if version == wanted || wanted.AuthRequired && !version.AuthRequired {
+		return false
+	}
+	service, err := v.parseHTTPService(version, f)
+	if err == nil && service.Name != own {
+		err = names.claim(service.Name, "host name", describe("service", version.ID, service.Upstream))
+	}
+	if err != nil {
+		return false
+	}
+	v.addHTTPService(version, service, record)
+	return true
+}
+
+func recordOfHTTPService(s checkin.HTTPService) Record {
+	host, domain := s.ExternalHostname, s.ExternalDomain.Name
+	parsedHost, errHost := checkin.ParseDomain(host)
+	parsedDomain, errDomain := checkin.ParseDomain(domain)
+	if errHost == nil && errDomain == nil {
+		host, domain = parsedHost, parsedDomain
+	}
+	return Record{Kind: checkin.KindHTTP, ID: s.ID, Name: shown(host + "." + domain)}
 }
 
 func (v *nginxView) parseHTTPService(s checkin.HTTPService, f Facts) (httpService, error) {
@@ -98,6 +139,7 @@ func parseAuth(s checkin.HTTPService, name string) (*authServer, error) {
 
 func (v *nginxView) addDomains(domains []checkin.ExternalDomain, f Facts, names claims[string], left *leftOut) {
 	known := claims[string]{}
+	v.inForce.ExternalDomains = make([]checkin.ExternalDomain, 0, len(domains))
 	for _, d := range domains {
 		record := Record{Kind: checkin.KindDomain, Name: shown(d.Name)}
 		name, err := checkin.ParseDomain(d.Name)
@@ -105,9 +147,10 @@ func (v *nginxView) addDomains(domains []checkin.ExternalDomain, f Facts, names 
 			record.Name = name
 			err = known.claim(name, "domain", "external domain "+name)
 		}
-		if !left.keep(record, field("name", err)) {
+		if !left.keep(record, field("name", err), nil) { // it has nothing but its name
 			continue
 		}
+		v.inForce.ExternalDomains = append(v.inForce.ExternalDomains, d)
 		v.Domains = append(v.Domains, externalDomain{
 			server: server{nginxView: v, Record: record, Name: name, Certificate: v.certificateOf(name, f)},
 			// A service of another domain may have this very name.

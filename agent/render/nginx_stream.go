@@ -41,28 +41,56 @@ func (v *nginxView) reservedSockets() claims[socket] {
 
 func (v *nginxView) addStreamServices(services []checkin.StreamService, f Facts, left *leftOut) {
 	taken := v.reservedSockets()
+	v.inForce.StreamServices = make([]checkin.StreamService, 0, len(services))
+	before := versions(f.before().NGINX.StreamServices, recordOfStreamService)
 	for _, s := range services {
-		record := Record{
-			Kind: checkin.KindStream, ID: s.ID,
-			Name: fmt.Sprintf("%s/%d", shown(s.Protocol), s.ExternalPort),
+		record := recordOfStreamService(s)
+		service, err := v.parseStreamService(s, f)
+		if err == nil {
+			err = taken.claim(socketOf(s), "port", describe("service", s.ID, service.Upstream))
 		}
-		service, err := v.parseStreamService(s)
-		switch {
-		case err != nil:
-		case !f.NGINX.Stream:
-			err = errNoStream
-		default:
-			err = taken.claim(socket{s.Protocol, s.ExternalPort}, "port", describe("service", s.ID, service.Upstream))
+		claimed := err == nil
+		previous := func() bool {
+			version, found := before[record.Key()]
+			return found && v.keepStreamService(version, s, record, claimed, f, taken)
 		}
-		if !left.keep(record, err) {
-			continue
+		if left.keep(record, err, previous) {
+			v.addStreamService(s, service, record)
 		}
-		service.Record = record
-		v.StreamServices = append(v.StreamServices, service)
 	}
 }
 
-func (v *nginxView) parseStreamService(s checkin.StreamService) (streamService, error) {
+func (v *nginxView) addStreamService(s checkin.StreamService, service streamService, record Record) {
+	service.Record = record
+	v.StreamServices = append(v.StreamServices, service)
+	v.inForce.StreamServices = append(v.inForce.StreamServices, s)
+}
+
+// keepStreamService adds the previous version of a service, unless that would
+// take a port from another. claimed is true if the wanted version has claimed
+// its own.
+func (v *nginxView) keepStreamService(version, wanted checkin.StreamService, record Record, claimed bool, f Facts, taken claims[socket]) bool {
+	if version == wanted {
+		return false
+	}
+	service, err := v.parseStreamService(version, f)
+	if err == nil && !(claimed && socketOf(version) == socketOf(wanted)) {
+		err = taken.claim(socketOf(version), "port", describe("service", version.ID, service.Upstream))
+	}
+	if err != nil {
+		return false
+	}
+	v.addStreamService(version, service, record)
+	return true
+}
+
+func recordOfStreamService(s checkin.StreamService) Record {
+	return Record{Kind: checkin.KindStream, ID: s.ID, Name: fmt.Sprintf("%s/%d", shown(s.Protocol), s.ExternalPort)}
+}
+
+func socketOf(s checkin.StreamService) socket { return socket{s.Protocol, s.ExternalPort} }
+
+func (v *nginxView) parseStreamService(s checkin.StreamService, f Facts) (streamService, error) {
 	upstream, errUpstream := parseUpstream(s.Container, s.InternalPort)
 	if err := errors.Join(
 		field("protocol", checkin.CheckProtocol(s.Protocol)),
@@ -70,6 +98,9 @@ func (v *nginxView) parseStreamService(s checkin.StreamService) (streamService, 
 		errUpstream,
 	); err != nil {
 		return streamService{}, err
+	}
+	if !f.NGINX.Stream {
+		return streamService{}, errNoStream
 	}
 	service := streamService{nginxView: v, Port: s.ExternalPort, UDP: s.Protocol == "udp", Upstream: upstream}
 	if service.UDP {

@@ -37,6 +37,7 @@ type nginxView struct {
 	HasAuth        bool // some service asks an auth server
 
 	certificates map[string]bool // by domain: those in use
+	inForce      checkin.NGINX   // what is rendered
 }
 
 func (v *nginxView) writeTo(o *output) { v.output = o }
@@ -131,16 +132,18 @@ func newNGINXView(s checkin.Snapshot, f Facts) (*nginxView, []checkin.Quarantine
 	}
 	v.ManagerByDefault = v.ManagerUpstream != "" && len(s.NGINX.HTTPServices) == 0
 
-	var left leftOut
+	v.inForce = s.NGINX
+	left := newLeftOut(f)
 	names := claims[string]{}
 	if v.Manager != nil {
 		names[v.Manager.Name] = "the manager's dashboard (MANAGER_HOSTNAME)"
 	}
-	v.addHTTPServices(s.NGINX.HTTPServices, f, names, &left)
-	v.addDomains(s.NGINX.ExternalDomains, f, names, &left)
-	v.addStreamServices(s.NGINX.StreamServices, f, &left)
+	v.addHTTPServices(s.NGINX.HTTPServices, f, names, left)
+	v.addDomains(s.NGINX.ExternalDomains, f, names, left)
+	v.addStreamServices(s.NGINX.StreamServices, f, left)
+	left.keepPrevious()
 	v.Hash = sizeNameHash(names, len(v.Domains))
-	return v, left, nil
+	return v, left.items, nil
 }
 
 // addManager adds what keeps a manager on this host in reach.

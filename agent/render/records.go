@@ -1,6 +1,7 @@
 package render
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -9,21 +10,79 @@ import (
 )
 
 // leftOut gathers the records that are left out of a configuration.
-type leftOut []checkin.QuarantinedItem
-
-func (l *leftOut) add(r Record, reason error) {
-	*l = append(*l, checkin.QuarantinedItem{
-		Kind: r.Kind, ID: r.ID, Name: r.Name,
-		Reason: strings.ReplaceAll(reason.Error(), "\n", "; "), // joined errors
-	})
+type leftOut struct {
+	refused map[Record]Refusal
+	items   []checkin.QuarantinedItem
+	seen    map[Record]int // by key
+	// previous holds, for the items not yet settled, what puts the previous
+	// version of the record into its place, and reports whether it could.
+	previous map[int]func() bool
 }
 
-// keep reports whether reason is nil, and leaves the record out otherwise.
-func (l *leftOut) keep(r Record, reason error) bool {
-	if reason != nil {
-		l.add(r, reason)
+func newLeftOut(f Facts) *leftOut {
+	return &leftOut{refused: f.Refused, seen: map[Record]int{}, previous: map[int]func() bool{}}
+}
+
+// keep reports whether a record is to be rendered as it is wanted: it has no
+// fault and was not refused by the host. What it has claimed stays claimed, or
+// the name of a refused service would go to another. previous may be nil.
+func (l *leftOut) keep(r Record, fault error, previous func() bool) bool {
+	l.seen[r.Key()]++
+	refusal, refused := l.refused[r]
+	if fault == nil && refused {
+		fault = errors.New(refusal.Reason)
 	}
-	return reason == nil
+	if fault == nil {
+		return true
+	}
+	if previous != nil && !refusal.Previous {
+		l.previous[len(l.items)] = previous
+	}
+	l.items = append(l.items, checkin.QuarantinedItem{
+		Kind: r.Kind, ID: r.ID, Name: r.Name,
+		Reason: strings.ReplaceAll(fault.Error(), "\n", "; "), // joined errors
+	})
+	return false
+}
+
+// keepPrevious renders the previous version of records that are left out. It is
+// called when all others have claimed what they need. Of two records that are
+// one by their key, nobody can say whose version it is.
+func (l *leftOut) keepPrevious() {
+	for i, item := range l.items {
+		key := Record{item.Kind, item.ID, item.Name}.Key()
+		if previous := l.previous[i]; previous != nil && l.seen[key] == 1 {
+			l.items[i].KeptPrevious = previous()
+		}
+		delete(l.previous, i)
+	}
+}
+
+// Key is the same for all versions of a record, in whatever snapshot: its id, or
+// its name where there is none.
+func (r Record) Key() Record {
+	if r.ID != 0 {
+		r.Name = ""
+	}
+	return r
+}
+
+// versions finds records by their key.
+func versions[T any](all []T, recordOf func(T) Record) map[Record]T {
+	found := make(map[Record]T, len(all))
+	for _, version := range all {
+		found[recordOf(version).Key()] = version
+	}
+	return found
+}
+
+// before returns the snapshot that was in force before, an empty one if there
+// was none.
+func (f Facts) before() checkin.Snapshot {
+	if f.Before == nil {
+		return checkin.Snapshot{}
+	}
+	return *f.Before
 }
 
 // claims remembers who was first to claim something there is only one of.

@@ -34,6 +34,20 @@ type Facts struct {
 	// DocsRoot is the folder of the static documentation site, or empty.
 	DocsRoot string `json:"docsRoot"`
 	Paths    Paths  `json:"paths"`
+
+	// Refused are records that the service's own program has refused on this
+	// host: they are left out, or their previous version is rendered.
+	Refused map[Record]Refusal `json:"-"`
+	// Before is what was in force before, as a Result tells it: where previous
+	// versions of records come from. It may be nil.
+	Before *checkin.Snapshot `json:"-"`
+}
+
+// Refusal is why a record was refused.
+type Refusal struct {
+	Reason string
+	// Previous is true if its previous version was refused as well.
+	Previous bool
 }
 
 // NGINXFacts is the installed nginx. A zero Version means that it is
@@ -95,9 +109,15 @@ type Result struct {
 	// if there is nothing to manage, and Skipped then says why.
 	Files   []File
 	Skipped string
-	// LeftOut names the records whose values were refused. The rest of the
-	// service is rendered without them.
+	// LeftOut names the records whose values were refused, or that are in
+	// Facts.Refused. The rest of the service is rendered without them. A record
+	// keeps its previous version if that is as well protected, and takes nothing
+	// that another record has.
 	LeftOut []checkin.QuarantinedItem
+	// InForce is the snapshot as it is rendered: without what is left out, and
+	// with previous versions where they are kept. Only what the service is
+	// made of differs from the snapshot that was given.
+	InForce checkin.Snapshot
 	// Revision identifies the rendered content including certificates:
 	// hexadecimal SHA-256. A live service that shows it runs this Result.
 	Revision string
