@@ -69,14 +69,15 @@ func (n nginx) service() apply.Service {
 }
 
 // test runs nginx -t. It finds neither a port that is taken nor one that two
-// servers of different kind share: see activate.
+// servers of different kind share: see activate. Away from the error log, nginx
+// says the same of the same fault each time: no time of day, no process number.
 func (n nginx) test(ctx context.Context, candidate, live string) error {
 	for _, folder := range n.folders {
 		if err := os.MkdirAll(folder, 0o755); err != nil {
 			return fmt.Errorf("make folder: %w", err)
 		}
 	}
-	err := command(ctx, nginxTestTimeout, "nginx", "-t", "-q", "-g", nginxGlobals, "-c", candidate)
+	err := command(ctx, nginxTestTimeout, "nginx", "-t", "-q", "-e", "/dev/null", "-g", nginxGlobals, "-c", candidate)
 	return blamePorts(blame(err, candidate, live), live, candidate)
 }
 

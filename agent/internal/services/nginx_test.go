@@ -194,6 +194,9 @@ func TestNGINXRefuses(t *testing.T) {
 		t.Error(report.Message)
 	}
 	s.check(t, good)
+	if again := s.apply(t, s.wanted("nonsense on;")); again.Message != report.Message {
+		t.Errorf("the same fault is told as\n%s\nand then as\n%s", report.Message, again.Message)
+	}
 
 	// What the unit sets on its command line may not stand in the file too.
 	twice := s.wanted("")
