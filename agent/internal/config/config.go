@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -74,7 +75,13 @@ func Load(flags Flags, environ []string) (Config, error) {
 	if r.get("SITE_ID") == "" && r.get("MANAGER_URL") == "" && len(r.mistakes) == 0 {
 		return Config{}, fmt.Errorf("not configured yet: set SITE_ID and MANAGER_URL in %s", r.root+File)
 	}
-	c := Config{
+	c := r.config(bySystemd)
+	return c, errors.Join(r.mistakes...)
+}
+
+// config reads everything.
+func (r *reader) config(bySystemd bool) Config {
+	return Config{
 		Local:           r.local(bySystemd),
 		SiteID:          r.siteID(),
 		ManagerURL:      r.managerURL(),
@@ -84,7 +91,6 @@ func Load(flags Flags, environ []string) (Config, error) {
 		Hostname:        r.domain("AGENT_HOSTNAME"),
 		Proxies:         r.proxies(),
 	}
-	return c, errors.Join(r.mistakes...)
 }
 
 // LoadLocal is Load for a command that does not speak to the manager, and needs
@@ -131,12 +137,12 @@ func open(flags Flags, environ []string) (r *reader, bySystemd bool, err error) 
 		}
 	}
 	env := parseEnviron(environ)
-	r = &reader{root: root, sources: []map[string]string{flagValues(flags), env}}
+	r = &reader{root: root, sources: []source{{byFlag, flagValues(flags)}, {byEnvironment, env}}}
 	bySystemd = env["SYSTEMD_EXEC_PID"] == strconv.Itoa(os.Getpid()) // systemd.exec(5)
 	if !bySystemd {
 		r.readFiles()
 	}
-	r.sources = append(r.sources, defaults)
+	r.sources = append(r.sources, source{byDefault, defaults})
 	return r, bySystemd, nil
 }
 
@@ -160,17 +166,33 @@ func parseEnviron(environ []string) map[string]string {
 // reader looks settings up and collects what is wrong with them.
 type reader struct {
 	root     string
-	sources  []map[string]string // the first that has a value wins
+	sources  []source // the first that has a value wins
+	asked    []string // the names of all settings that were looked up
 	mistakes []error
 }
 
+// source is a place in which settings are found.
+type source struct {
+	name   string
+	values map[string]string
+}
+
 func (r *reader) get(name string) string {
-	for _, source := range r.sources {
-		if value := source[name]; value != "" {
-			return value
+	if !slices.Contains(r.asked, name) {
+		r.asked = append(r.asked, name)
+	}
+	value, _ := find(name, r.sources)
+	return value
+}
+
+// find returns the value of a setting, and where it is from.
+func find(name string, sources []source) (value, from string) {
+	for _, source := range sources {
+		if value := source.values[name]; value != "" {
+			return value, source.name
 		}
 	}
-	return ""
+	return "", ""
 }
 
 func (r *reader) mistake(name string, err error) {
@@ -189,7 +211,7 @@ func (r *reader) readFiles() {
 		case err != nil:
 			r.mistake(r.root+Files[i], err)
 		default:
-			r.sources = append(r.sources, parseEnvironmentFile(string(content)))
+			r.sources = append(r.sources, source{r.root + Files[i], parseEnvironmentFile(string(content))})
 		}
 	}
 }
