@@ -41,11 +41,15 @@ var layers = map[string][]string{
 		"internal/systemd", "internal/volumes", "github.com/aymanbagabas/go-udiff",
 	},
 	"internal/status": {"checkin", "internal/pass", "internal/systemd"},
+	"internal/preflight": {
+		"checkin", "render", "internal/host", "internal/services", "internal/systemd", "internal/volumes", "golang.org/x/sys",
+	},
 	// Measuring programs run the agent from outside.
 	"internal/measure/minimal": {},
 	"internal/measure/passes":  {},
 	"cmd/opensource-agent": {
-		"checkin", "render", "internal/config", "internal/pass", "internal/status", "github.com/alecthomas/kong", "github.com/systemd/slog-journal",
+		"checkin", "render", "internal/config", "internal/pass", "internal/preflight", "internal/status",
+		"internal/systemd", "github.com/alecthomas/kong", "github.com/systemd/slog-journal",
 	},
 }
 

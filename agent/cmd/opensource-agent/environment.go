@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -63,6 +64,14 @@ func (e environment) fail(code pass.Code, err error) pass.Code {
 }
 
 func (e environment) logger(level slog.Level) *slog.Logger { return logger(level, e.stderr) }
+
+// printJSON prints a value for people and programs.
+func printJSON(out io.Writer, value any) error {
+	encoder := json.NewEncoder(out)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(value)
+}
 
 // mistakes takes a joined error apart.
 func mistakes(err error) []error {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 
 	"opensource.internal/agent/internal/pass"
 	"opensource.internal/agent/internal/status"
@@ -39,10 +38,7 @@ func (c *statusCommand) run(ctx context.Context, env environment) pass.Code {
 		return env.fail(pass.Usage, err)
 	}
 	if c.JSON {
-		encoder := json.NewEncoder(env.stdout)
-		encoder.SetEscapeHTML(false)
-		encoder.SetIndent("", "  ")
-		err = encoder.Encode(found)
+		err = printJSON(env.stdout, found)
 	} else {
 		err = found.Write(env.stdout)
 	}

@@ -18,7 +18,7 @@ const bundleFile = "/etc/ssl/certs/ca-certificates.crt"
 // transport makes connections for one pass, with the authority of a private
 // certificate if one is configured.
 func transport(c config.Config) http.RoundTripper {
-	if c.ManagerRoots != nil || c.ManagerURL.Scheme != "https" {
+	if c.ManagerRoots != nil || c.ManagerURL == nil || c.ManagerURL.Scheme != "https" {
 		return transportTrusting(c.ManagerRoots)
 	}
 	bundle := bundleFile

@@ -9,6 +9,7 @@ import (
 	"opensource.internal/agent/internal/host"
 	"opensource.internal/agent/internal/services"
 	"opensource.internal/agent/internal/state"
+	"opensource.internal/agent/render"
 )
 
 // Known is what the passes of this host have come to, and how host and units
@@ -20,7 +21,8 @@ type Known struct {
 	Services   []KnownService // in the order in which they are applied
 	Volumes    map[string]checkin.VolumeReport
 	Host       host.Facts
-	Templates  []string // that take the place of the embedded ones
+	Facts      render.Facts // that the next pass would render with
+	Templates  []string     // that take the place of the embedded ones
 	// Code is that of a pass to which the manager has nothing to say.
 	Code     Code
 	Warnings []error // what could not be read
@@ -44,7 +46,7 @@ func Know(ctx context.Context, o Options) Known {
 	p.state, p.accepted, known.AcceptedAt, known.Warnings = state.Read(o.StateDirectory)
 	p.look(ctx)
 	known.Accepted, known.Running, known.Volumes = p.accepted, p.state.Running, p.state.Volumes.Results
-	known.Host, known.Code = p.facts, p.inForceCode()
+	known.Host, known.Facts, known.Code = p.facts, p.renderFacts(), p.inForceCode()
 	for _, service := range p.services {
 		known.Services = append(known.Services, p.knownService(service))
 	}

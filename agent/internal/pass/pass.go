@@ -161,7 +161,7 @@ func prepare(o Options) *pass {
 		p.ManagerHostname = "" // no server for it, and no certificate to tell of
 	}
 	p.paths = relocated(o.Root)
-	p.templates = render.LoadTemplates(overrides(o.Root))
+	p.templates = render.LoadTemplates(Overrides(o.Root))
 	p.units = systemd.New()
 	p.services = services.All(p.units, p.paths)
 	p.engine = apply.Engine{Reload: o.Root == "", Records: o.StateDirectory, Log: o.Log}

@@ -28,10 +28,13 @@ func relocated(root string) render.Paths {
 	return p
 }
 
-// overrides returns the folder of templates that take the place of the
+// TemplatesDir is where an administrator puts templates.
+func TemplatesDir(root string) string { return host.Path(root, templatesDir) }
+
+// Overrides returns the folder of templates that take the place of the
 // embedded ones, or nil if there is none.
-func overrides(root string) fs.FS {
-	dir := host.Path(root, templatesDir)
+func Overrides(root string) fs.FS {
+	dir := TemplatesDir(root)
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 		return nil
 	}

@@ -41,12 +41,13 @@ func (v *verdict) Error() string { return v.words }
 // command runs a tool to its end, or kills it with all it has started when the
 // time is over. If it fails, its output is the error: a verdict.
 func command(ctx context.Context, timeout time.Duration, name string, args ...string) error {
-	_, err := output(ctx, timeout, name, args...)
+	_, err := Output(ctx, timeout, name, args...)
 	return err
 }
 
-// output is command, and returns what the tool has written.
-func output(ctx context.Context, timeout time.Duration, name string, args ...string) (string, error) {
+// Output runs a tool as command does, and returns what it has written on either
+// stream.
+func Output(ctx context.Context, timeout time.Duration, name string, args ...string) (string, error) {
 	path, err := program(name)
 	if err != nil {
 		return "", err

@@ -18,6 +18,8 @@ const (
 	dnsmasqTestTimeout = 5 * time.Second
 	// dnsmasqJobTimeout is short since the site has no DNS in the meantime.
 	dnsmasqJobTimeout = 8 * time.Second
+	// dnsmasqDefaults holds the shell variables of Debian's unit.
+	dnsmasqDefaults = "/etc/default/dnsmasq"
 )
 
 // dnsmasq is the DNS and DHCP server. It reads its main file when it starts
@@ -35,7 +37,7 @@ func DNSMasq(units Units) Service {
 	d := dnsmasq{
 		units:    units,
 		server:   "127.0.0.1:53",
-		defaults: "/etc/default/dnsmasq",
+		defaults: dnsmasqDefaults,
 		journal:  journalSince,
 	}
 	return Service{Service: d.service(), Render: render.DNSMasq}

@@ -72,7 +72,7 @@ type journal func(ctx context.Context, unit string, since time.Time) []string
 func journalSince(ctx context.Context, unit string, since time.Time) []string {
 	// What was sent to the journal before is to be found in it.
 	_ = command(ctx, journalTimeout, "journalctl", "--sync")
-	text, err := output(ctx, journalTimeout, "journalctl", "--unit="+unit, "--output=cat", "--no-pager", "--quiet",
+	text, err := Output(ctx, journalTimeout, "journalctl", "--unit="+unit, "--output=cat", "--no-pager", "--quiet",
 		fmt.Sprintf("--since=@%d.%06d", since.Unix(), since.Nanosecond()/1000), fmt.Sprintf("--lines=%d", maxLogLines))
 	if err != nil || text == "" {
 		return nil

@@ -1,5 +1,5 @@
 # fish completion for opensource-agent, generated from its command line
-set -l commands run status render hold release
+set -l commands run status check render hold release
 complete -c opensource-agent -f
 complete -c opensource-agent -l help -d 'Show context-sensitive help'
 complete -c opensource-agent -l root -x -a '(__fish_complete_directories (commandline -ct))' -d 'Write all files below this folder and leave systemd alone: for demonstrations and tests'
@@ -10,10 +10,12 @@ complete -c opensource-agent -l state-directory -x -a '(__fish_complete_director
 complete -c opensource-agent -l version -d 'Print the version and exit'
 complete -c opensource-agent -n "not __fish_seen_subcommand_from $commands" -a run -d 'Do one pass'
 complete -c opensource-agent -n "not __fish_seen_subcommand_from $commands" -a status -d 'Tell how the site of this host stands'
+complete -c opensource-agent -n "not __fish_seen_subcommand_from $commands" -a check -d 'Look at everything a pass depends on, and say what to do'
 complete -c opensource-agent -n "not __fish_seen_subcommand_from $commands" -a render -d 'Render a snapshot into a folder, offline'
 complete -c opensource-agent -n "not __fish_seen_subcommand_from $commands" -a hold -d 'Leave nginx or dnsmasq alone for a while: no apply, no repair, no reload'
 complete -c opensource-agent -n "not __fish_seen_subcommand_from $commands" -a release -d 'End a hold before its time'
 complete -c opensource-agent -n '__fish_seen_subcommand_from status' -l json -d 'Print JSON, in which times are RFC 3339 in UTC'
+complete -c opensource-agent -n '__fish_seen_subcommand_from check' -l json -d 'Print JSON: a list of findings'
 complete -c opensource-agent -n '__fish_seen_subcommand_from render' -l snapshot -r -F -d 'The snapshot: as the API shows it, as the state directory keeps it (snapshot.json), or - for standard input'
 complete -c opensource-agent -n '__fish_seen_subcommand_from render' -l out -x -a '(__fish_complete_directories (commandline -ct))' -d 'Write the files below this folder, which must be empty or new'
 complete -c opensource-agent -n '__fish_seen_subcommand_from render' -l facts -r -F -d 'What the host can do, as a support archive holds it (facts.json)'
