@@ -69,8 +69,8 @@ var restricted = []struct {
 		by: []string{"internal/auth", "internal/server", "internal/api", "internal/dashboard", "cmd/opensource-manager", "servertest"},
 	},
 	{
-		what: module + "/internal/snapshot", why: "only check-ins and their wiring need snapshots",
-		by: []string{"internal/snapshot", "internal/server", "internal/api"},
+		what: module + "/internal/snapshot", why: "only what shows, confirms or hands out snapshots needs them",
+		by: []string{"internal/snapshot", "internal/server", "internal/api", "internal/dashboard"},
 	},
 	{
 		what: module + "/internal/config", why: "settings are read by the program and handed on",

@@ -159,7 +159,8 @@ func TestCheckInOtherGenerations(t *testing.T) {
 		"newer":           `{"siteId":1,"hostname":"new","future":{"a":[1]},"services":{"nginx":{"state":"active","lastApply":"success","more":1,"outcome":"dreamt_of"},"caddy":{"state":"reloading","lastApply":"success"}},"volumes":{"7":null}}`,
 		"null service":    `{"siteId":1,"hostname":"new","services":{"nginx":null}}`,
 		"full host name":  `{"siteId":1,"hostname":"Agent.Example.Test.","services":{}}`,
-		"optional fields": `{"siteId":1,"hostname":"full","agent":{"version":"1","templates":[],"pass":{"startedAt":"2026-02-16T09:36:00Z","durationMs":5,"rounds":1}},"host":{"os":"Debian","nginx":{"version":"1.22.1","http3":false,"stream":true},"dnsmasq":null,"ipv6":true,"userNamespace":false,"diskFreeBytes":1},"running":{"etag":"\"x\"","since":"2026-02-16T09:36:00Z"},"certificates":{"example.com":{"state":"ok","notAfter":"2027-02-16T09:36:00Z","fallback":false}},"guard":{"removed":1,"total":2},"services":{}}`,
+		"optional fields": `{"siteId":1,"hostname":"full","agent":{"version":"1","templates":[],"pass":{"startedAt":"2026-02-16T09:36:00Z","durationMs":5,"rounds":1}},"host":{"os":"Debian","nginx":{"version":"1.22.1","http3":false,"stream":true},"dnsmasq":null,"ipv6":true,"userNamespace":false,"diskFreeBytes":1},"running":{"etag":"\"x\"","since":"2026-02-16T09:36:00Z"},"certificates":{"example.com":{"state":"ok","notAfter":"2027-02-16T09:36:00Z","fallback":false}},"guard":{"removed":1,"total":2,"kind":"services","etag":"\"x\""},"probes":{"app.example.com":{"hop":"backend","message":"refused"},"wiki.example.com":{"hop":""}},"services":{}}`,
+		"probes, nulls":   `{"siteId":1,"hostname":"full","probes":{"app.example.com":null},"guard":null,"services":{}}`,
 	} {
 		if w := c.post(body); w.Code != http.StatusOK {
 			t.Errorf("%s: %d %s", name, w.Code, w.Body)
@@ -185,6 +186,8 @@ func TestCheckInWordsAreCleaned(t *testing.T) {
 		"host":{"os":"LONG","nginx":{"version":"EVIL"},"dnsmasq":{"version":"EVIL"}},
 		"running":{"etag":"LONG","since":"2026-02-16T09:36:00Z"},
 		"certificates":{"LONG":{"state":"EVIL"},"example.com":{"state":"ok"}},
+		"guard":{"removed":1,"total":2,"kind":"EVIL","etag":"LONG"},
+		"probes":{"LONG":{"hop":"EVIL","message":"LONG"},"example.com":{"hop":""},"example.org":null},
 		"services":{"nginx":{"state":"EVIL","lastApply":"failure","message":"LONG","outcome":"EVIL","receivedEtag":"LONG","runningEtag":"EVIL",
 			"quarantined":[{"kind":"EVIL","name":"EVIL","reason":"LONG"}],"drift":[{"path":"EVIL","diff":"LONG"}],
 			"hold":{"until":"2026-02-16T09:36:00Z","reason":"LONG","by":"EVIL"}}}}`))
@@ -206,6 +209,9 @@ func TestCheckInWordsAreCleaned(t *testing.T) {
 	}
 	if certificates := agents[len(agents)-1].Report.Certificates; len(certificates) != 2 || certificates["example.com"].State != "ok" {
 		t.Errorf("certificates: %v", certificates)
+	}
+	if probes := agents[len(agents)-1].Report.Probes; len(probes) != 2 || probes["example.com"] != (checkin.Probe{}) {
+		t.Errorf("probes: %v", probes)
 	}
 }
 

@@ -58,7 +58,7 @@ type wireCheckIn struct {
 	Running      *checkin.Running                 `json:"running"`
 	Certificates map[string]checkin.Certificate   `json:"certificates"`
 	Guard        *checkin.Guard                   `json:"guard"`
-	Probes       map[string]checkin.Probe         `json:"probes"`
+	Probes       map[string]*checkin.Probe        `json:"probes"`
 }
 
 type wireVolume struct {
@@ -164,10 +164,25 @@ func (c *wireCheckIn) check() (*told, error) {
 	report := &checkin.Request{
 		SiteID: c.SiteID, Hostname: hostname, CurrentTime: c.CurrentTime.seconds, IPv4Address: c.IPv4Address,
 		Services: services, Agent: c.Agent, Host: c.Host, Running: c.Running, Certificates: c.Certificates, Guard: c.Guard,
-		Probes: c.Probes,
+		Probes: probed(c.Probes),
 	}
 	cleanReport(report)
 	return &told{siteID: c.SiteID, hostname: hostname, clock: c.CurrentTime, volumes: volumes, report: report}, nil
+}
+
+// probed leaves out what is null: it was not probed, which is not "all is well".
+func probed(wire map[string]*checkin.Probe) map[string]checkin.Probe {
+	var probes map[string]checkin.Probe
+	for name, probe := range wire {
+		if probe == nil {
+			continue
+		}
+		if probes == nil {
+			probes = make(map[string]checkin.Probe, len(wire))
+		}
+		probes[name] = *probe
+	}
+	return probes
 }
 
 func (c *wireCheckIn) checkServices(faults map[string]string) map[string]checkin.ServiceReport {

@@ -44,7 +44,7 @@ func newBrowser(t *testing.T, s *servertest.Server, cookie string) browser {
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if inFrame := r.URL.Query().Get("frame"); inFrame != "" {
 			w.Header().Set("Content-Type", "text/html")
-			fmt.Fprintf(w, `<body style="margin:0"><iframe src="%s?framed=1" style="border:0;width:390px;height:3580px"></iframe>`, inFrame)
+			fmt.Fprintf(w, `<body style="margin:0"><iframe src="%s?framed=1" style="border:0;width:390px;height:5980px"></iframe>`, inFrame)
 			return
 		}
 		framed := httptest.NewRecorder()
@@ -133,6 +133,9 @@ func TestScreenshots(t *testing.T) {
 		t.Skip("SCREENSHOTS names no folder")
 	}
 	s, cookie := populated(t)
+	states, statesCookie := everyState(t)
+	held := newHeldBackSite(t, nil)
+	heldBrowser := newBrowser(t, held.Server, signIn(t, held.Server))
 	fresh, empty := servertest.Start(t, servertest.Options{}), servertest.Start(t, servertest.Options{})
 	pages := map[string]struct {
 		browser browser
@@ -142,12 +145,15 @@ func TestScreenshots(t *testing.T) {
 		"sign-in": {newBrowser(t, s, ""), "/sign-in"},
 		"first":   {newBrowser(t, fresh, ""), "/sign-in"},
 		"empty":   {newBrowser(t, empty, signIn(t, empty)), "/agents"},
+		"states":  {newBrowser(t, states, statesCookie), "/agents"},
+		"held":    {heldBrowser, "/agents"},
+		"confirm": {heldBrowser, held.removals},
 	}
 	for name, page := range pages {
 		for look, args := range map[string][]string{
-			"light": {"--window-size=1280,2600"},
-			"dark":  {"--window-size=1280,2600", "--force-dark-mode", "--blink-settings=preferredColorScheme=0"},
-			"phone": {"--window-size=500,3600"}, // 390 pixels in a frame: windows are not made as narrow
+			"light": {"--window-size=1280,3800"},
+			"dark":  {"--window-size=1280,3800", "--force-dark-mode", "--blink-settings=preferredColorScheme=0"},
+			"phone": {"--window-size=500,6000"}, // 390 pixels in a frame: windows are not made as narrow
 		} {
 			file, path := filepath.Join(folder, name+"-"+look+".png"), page.path
 			if look == "phone" {

@@ -11,6 +11,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"opensource.internal/manager/internal/auth"
+	"opensource.internal/manager/internal/snapshot"
 	"opensource.internal/manager/internal/store"
 )
 
@@ -18,6 +19,7 @@ import (
 type Options struct {
 	Store     *store.Store
 	Auth      *auth.Auth
+	Snapshots *snapshot.Cache
 	Log       *slog.Logger
 	PublicURL *url.URL // nil if not set
 }
@@ -25,6 +27,7 @@ type Options struct {
 type dashboard struct {
 	store     *store.Store
 	auth      *auth.Auth
+	snapshots *snapshot.Cache
 	log       *slog.Logger
 	publicURL *url.URL
 	prefix    string
@@ -34,7 +37,7 @@ type dashboard struct {
 // Register adds the pages to a router and returns the one for pages that do
 // not exist.
 func Register(engine *gin.Engine, o Options) (notFound gin.HandlerFunc) {
-	d := &dashboard{store: o.Store, auth: o.Auth, log: o.Log, publicURL: o.PublicURL, assets: loadAssets()}
+	d := &dashboard{store: o.Store, auth: o.Auth, snapshots: o.Snapshots, log: o.Log, publicURL: o.PublicURL, assets: loadAssets()}
 	if o.PublicURL != nil {
 		d.prefix = o.PublicURL.Path
 	}
@@ -44,6 +47,8 @@ func Register(engine *gin.Engine, o Options) (notFound gin.HandlerFunc) {
 	engine.POST("/sign-out", d.signOut)
 	engine.GET("/agents", d.agents)
 	engine.GET("/agents/list", d.agentList)
+	engine.GET("/agents/:id/removals", d.removals)
+	engine.POST("/agents/:id/removals", d.confirm)
 	engine.GET("/assets/*file", gin.WrapH(http.StripPrefix("/assets/", d.assets)))
 	return d.notFound
 }
@@ -81,7 +86,7 @@ func (d *dashboard) agents(c *gin.Context) {
 		d.fault(c, "find out who is signed in", err)
 		return
 	}
-	list, err := d.readAgents(c.Request.Context(), time.Now())
+	list, err := d.readAgents(c.Request.Context(), who, time.Now())
 	if err != nil {
 		d.fault(c, "list agents", err)
 		return
@@ -94,14 +99,16 @@ func (d *dashboard) agents(c *gin.Context) {
 
 // agentList is the part of the page that the script fetches again.
 func (d *dashboard) agentList(c *gin.Context) {
-	if _, err := d.auth.Person(c.Request.Context()); errors.Is(err, auth.ErrUnauthorized) {
+	who, err := d.auth.Person(c.Request.Context())
+	if errors.Is(err, auth.ErrUnauthorized) {
 		c.String(http.StatusUnauthorized, "signed out")
 		return
-	} else if err != nil {
+	}
+	if err != nil {
 		d.fault(c, "find out who is signed in", err)
 		return
 	}
-	list, err := d.readAgents(c.Request.Context(), time.Now())
+	list, err := d.readAgents(c.Request.Context(), who, time.Now())
 	if err != nil {
 		d.fault(c, "list agents", err)
 		return

@@ -126,7 +126,7 @@ func TestAgentsPageTellsEverything(t *testing.T) {
 		"http &lt;b&gt;bold&lt;/b&gt;", "&#43;resolv-file=/tmp/x", "Volumes: 1 ready, 1 pending, 1 failed", "/mnt/volumes/site-1",
 		"permission denied", "owner 999:999 and mode 0700 were left as they are", "0123456789ab since",
 		"Certificate of example.com: expiring, valid for 9 days more.", "Certificate of example.org: missing; the self-signed one is served instead.",
-		"Its clock is 3 hours behind", "Held by root until", "would remove 40 of 60", "inactive", "It reported no services.",
+		"Its clock is 3 hours behind", "by root: maintenance", "removes 40 of 60 records", "inactive", "It reported no services.",
 	} {
 		if !strings.Contains(text, want) && !strings.Contains(text, strings.ReplaceAll(want, "&#43;", "+")) {
 			t.Errorf("%q is not on the page", want)
@@ -145,13 +145,20 @@ func TestAgentsPageTellsEverything(t *testing.T) {
 
 func TestNothingInlineAndAStrictPolicy(t *testing.T) {
 	s, cookie := populated(t)
+	states, statesCookie := everyState(t)
+	held := newHeldBackSite(t, nil)
 	inline := regexp.MustCompile(`(?i)<script(?: defer)?>|<style|\son[a-z]+=["']|\sstyle=|javascript:[^a]|https?://`)
-	for _, path := range []string{"/agents", "/sign-in", "/nope"} {
-		use := cookie
-		if path == "/sign-in" {
-			use = ""
-		}
-		answer := get(t, s, path, use)
+	for _, page := range []struct {
+		of           *servertest.Server
+		path, cookie string
+	}{
+		{s, "/agents", cookie},
+		{s, "/sign-in", ""},
+		{s, "/nope", cookie},
+		{states, "/agents", statesCookie},
+		{held.Server, held.removals, signIn(t, held.Server)},
+	} {
+		path, answer := page.path, get(t, page.of, page.path, page.cookie)
 		policy := answer.Header.Get("Content-Security-Policy")
 		if !strings.Contains(policy, "default-src 'self'") || strings.Contains(policy, "unsafe") {
 			t.Errorf("%s: policy %q", path, policy)

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/net/idna"
 
 	"opensource.internal/agent/checkin"
+	"opensource.internal/manager/internal/auth"
 	"opensource.internal/manager/internal/store"
 )
 
@@ -53,10 +54,18 @@ type agentView struct {
 	Age           string
 	LastSeen      time.Time
 	Warnings      []string
+	HoldsBack     bool       // a configuration that removes too much
+	Guard         *guardView // how it stands with that
 	Services      []serviceView
+	Probes        probesView
 	Volumes       []volumeView
 	FailedVolumes int
+	HostSummary   string
+	HostFacts     []fact
 }
+
+// fact is one line of what an agent told about its host.
+type fact struct{ Name, Value string }
 
 type serviceView struct {
 	Name        string
@@ -66,9 +75,13 @@ type serviceView struct {
 	ApplyClass  string
 	Applied     string
 	AppliedAt   time.Time
+	Behind      string // what it was given and does not run
+	Meaning     string // of an outcome that not everybody knows
 	Message     string
 	Held        string
 	Quarantined []quarantinedView
+	Drifted     string // when files were found edited
+	DriftedAt   time.Time
 	Drift       []checkin.Drift
 }
 
@@ -91,8 +104,8 @@ type count struct {
 	Class string
 }
 
-// readAgents reads all agents with what the page says about them.
-func (d *dashboard) readAgents(ctx context.Context, now time.Time) (agentList, error) {
+// readAgents reads all agents with what the page says about them to somebody.
+func (d *dashboard) readAgents(ctx context.Context, who auth.Principal, now time.Time) (agentList, error) {
 	all := store.ListOptions{Limit: store.All}
 	agents, _, err := d.store.ListAgents(ctx, store.AgentFilter{}, all)
 	if err != nil {
@@ -115,9 +128,20 @@ func (d *dashboard) readAgents(ctx context.Context, now time.Time) (agentList, e
 	for _, v := range volumes {
 		bySite[v.SiteID] = append(bySite[v.SiteID], v)
 	}
+	confirmed, err := d.confirmedRemovals(ctx)
+	if err != nil {
+		return agentList{}, err
+	}
 	list := agentList{Now: now.UTC(), NoSites: len(sites) == 0}
 	for _, a := range agents {
-		list.Agents = append(list.Agents, describe(a, names[a.SiteID], bySite[a.SiteID], now))
+		view := describe(a, names[a.SiteID], bySite[a.SiteID], now)
+		if view.Guard, err = d.describeGuard(ctx, a, confirmed, now); err != nil {
+			return agentList{}, err
+		}
+		if view.Guard != nil && view.Guard.Confirmable && who.Role.CanWrite() {
+			view.Guard.Link = d.removalsOf(a.ID)
+		}
+		list.Agents = append(list.Agents, view)
 	}
 	slices.SortStableFunc(list.Agents, func(a, b agentView) int {
 		return cmp.Or(strings.Compare(a.Site, b.Site), strings.Compare(a.Host, b.Host))
@@ -130,14 +154,21 @@ func describe(a store.Agent, site string, volumes []store.Volume, now time.Time)
 	view := agentView{
 		ID: a.ID, Host: a.Hostname, Site: fmt.Sprintf("%s (%d)", site, a.SiteID), Address: string(a.Report.IPv4Address),
 		Age: ago(a.Age(now)), LastSeen: a.LastSeenAt.UTC(), Running: running(a.Report.Running),
-		Warnings: warnings(a, now),
+		Warnings: warnings(a, now), HoldsBack: a.Report.Guard != nil,
 	}
 	if a.Report.Agent != nil {
 		view.Version = a.Report.Agent.Version
 	}
+	drift := a.Drift.Recent(now)
 	for _, name := range slices.Sorted(maps.Keys(a.Report.Services)) {
-		view.Services = append(view.Services, describeService(name, a.Report.Services[name]))
+		service := describeService(name, a.Report.Services[name], now, clockAhead(a))
+		if found, ok := drift[name]; ok {
+			service.DriftedAt, service.Drifted, service.Drift = found.At.UTC(), ago(max(0, now.Sub(found.At))), found.Files
+		}
+		view.Services = append(view.Services, service)
 	}
+	view.Probes = describeProbes(a.Report.Probes)
+	view.HostSummary, view.HostFacts = describeHost(a.Report.Request)
 	for _, v := range volumes {
 		view.Volumes = append(view.Volumes, describeVolume(v))
 		if v.Status == store.VolumeFailed {
@@ -164,7 +195,7 @@ func presenceClass(p store.Presence) string {
 // worst is how an agent that is online is to be felt about.
 func (a agentView) worst() string {
 	class := good
-	if len(a.Warnings) > 0 {
+	if len(a.Warnings)+len(a.Probes.Failing) > 0 || a.HoldsBack {
 		class = warn
 	}
 	for _, s := range a.Services {
@@ -181,10 +212,12 @@ func (a agentView) worst() string {
 	return class
 }
 
-func describeService(name string, report checkin.ServiceReport) serviceView {
+// describeService puts a report into words. Ahead is how far the agent's clock is
+// ahead of now.
+func describeService(name string, report checkin.ServiceReport, now time.Time, ahead time.Duration) serviceView {
 	view := serviceView{
 		Name: name, State: cmp.Or(report.State, checkin.StateUnknown), StateClass: stateClass(report.State),
-		Message: report.Message, Drift: report.Drift,
+		Message: report.Message, Meaning: meanings[report.Outcome],
 	}
 	view.Apply, view.ApplyClass = applied(report)
 	if len(report.Quarantined) > 0 && inForce(report.Outcome) {
@@ -194,8 +227,14 @@ func describeService(name string, report checkin.ServiceReport) serviceView {
 		view.AppliedAt = report.AppliedAt.UTC()
 		view.Applied = view.AppliedAt.Format(humanTime)
 	}
+	if got, runs := report.ReceivedETag, report.RunningETag; got != "" && runs != "" && !checkin.SameETag(got, runs) {
+		view.Behind = "runs " + shortTag(runs) + ", was given " + shortTag(got)
+	}
 	if h := report.Hold; h != nil {
-		view.Held = fmt.Sprintf("Held by %s until %s: %s", h.By, h.Until.UTC().Format(humanTime), h.Reason)
+		view.Held = describeHold(*h, now, ahead)
+		if report.Outcome == checkin.OutcomeHeld {
+			view.Message = "" // it repeats the hold
+		}
 	}
 	for _, q := range report.Quarantined {
 		record := q.Kind + " " + readable(q.Name)
@@ -205,6 +244,47 @@ func describeService(name string, report checkin.ServiceReport) serviceView {
 		view.Quarantined = append(view.Quarantined, quarantinedView{Record: record, Reason: q.Reason, KeptPrevious: q.KeptPrevious})
 	}
 	return view
+}
+
+// meanings explain the outcomes that somebody may have to act on.
+var meanings = map[checkin.Outcome]string{
+	checkin.OutcomeRejected:   "Refused before anything was changed: the previous configuration goes on.",
+	checkin.OutcomeRolledBack: "The new configuration did not come alive: the previous one runs again.",
+	checkin.OutcomeStuck:      "Going back to the previous configuration failed, too. Somebody has to look at the host: opensource-agent status.",
+}
+
+// clockAhead is how far an agent's clock is ahead, if that is worth telling.
+func clockAhead(a store.Agent) time.Duration {
+	if a.ClockSkewMS == nil {
+		return 0
+	}
+	ahead := time.Duration(*a.ClockSkewMS) * time.Millisecond
+	if ahead.Abs() <= skewWorthTelling {
+		return 0
+	}
+	return ahead
+}
+
+// describeHold says how long a service is held on, why and by whom. A hold ends
+// by the agent's clock; the page shows times by the manager's.
+func describeHold(h checkin.Hold, now time.Time, ahead time.Duration) string {
+	until := h.Until.Add(-ahead)
+	left := until.Sub(now)
+	words := "On hold for " + countdown(left) + " more, until "
+	if left <= 0 {
+		words = "Was on hold until "
+	}
+	words += until.UTC().Format(humanTime)
+	if h.By != "" {
+		words += ", by " + h.By
+	}
+	if h.Reason != "" {
+		words += ": " + h.Reason
+	}
+	if left <= 0 {
+		words += ". The next pass goes on."
+	}
+	return words
 }
 
 func stateClass(state string) string {
@@ -228,16 +308,36 @@ func applied(report checkin.ServiceReport) (words, class string) {
 	case checkin.ApplyFailure:
 		class = bad
 	}
+	switch n := len(report.Quarantined); {
+	case report.Outcome == checkin.OutcomeHeld:
+		return "on hold, " + words, warn
+	case report.Outcome == checkin.OutcomeSkipped:
+		class = warn
+	case n > 0 && inForce(report.Outcome):
+		return fmt.Sprintf("last apply: %s, %s", report.Outcome, refused(report.Quarantined)), warn
+	}
 	if report.Outcome != "" {
 		words += ", " + strings.ReplaceAll(string(report.Outcome), "_", " ")
 	}
-	if report.Outcome == checkin.OutcomeSkipped || report.Outcome == checkin.OutcomeHeld {
-		class = warn
-	}
-	if n := len(report.Quarantined); n > 0 && inForce(report.Outcome) {
-		return fmt.Sprintf("last apply: %s, %d left out", report.Outcome, n), warn
-	}
 	return words, class
+}
+
+// refused counts the records that are not in force as they were sent.
+func refused(items []checkin.QuarantinedItem) string {
+	kept := 0
+	for _, item := range items {
+		if item.KeptPrevious {
+			kept++
+		}
+	}
+	var words []string
+	if left := len(items) - kept; left > 0 {
+		words = append(words, fmt.Sprintf("%d left out", left))
+	}
+	if kept > 0 {
+		words = append(words, fmt.Sprintf("%d kept as before", kept))
+	}
+	return strings.Join(words, ", ")
 }
 
 // inForce reports whether a service runs what it was sent, records that were
@@ -261,11 +361,16 @@ func running(r *checkin.Running) string {
 	if r == nil {
 		return ""
 	}
-	tag := strings.Trim(r.ETag, `"`)
+	return fmt.Sprintf("%s since %s", shortTag(r.ETag), r.Since.UTC().Format(humanTime))
+}
+
+// shortTag is enough of a tag to tell it from others.
+func shortTag(etag string) string {
+	tag := strings.Trim(etag, `"`)
 	if len(tag) > 12 {
 		tag = tag[:12]
 	}
-	return fmt.Sprintf("%s since %s", tag, r.Since.UTC().Format(humanTime))
+	return tag
 }
 
 // warnings are what does not belong to a service or volume.
@@ -274,24 +379,18 @@ func warnings(a store.Agent, now time.Time) []string {
 	if a.Report.Fault != nil {
 		all = append(all, "Its last report could not be read.")
 	}
-	switch {
+	switch ahead := clockAhead(a); {
 	case a.ClockSkewMS == nil:
 		all = append(all, "Its clock could not be read from the check-in.")
-	default:
-		skew := time.Duration(*a.ClockSkewMS) * time.Millisecond
-		if skew > skewWorthTelling {
-			all = append(all, "Its clock is "+span(skew)+" ahead of the manager's.")
-		} else if skew < -skewWorthTelling {
-			all = append(all, "Its clock is "+span(-skew)+" behind the manager's.")
-		}
+	case ahead > 0:
+		all = append(all, "Its clock is "+span(ahead)+" ahead of the manager's.")
+	case ahead < 0:
+		all = append(all, "Its clock is "+span(-ahead)+" behind the manager's.")
 	}
 	for _, domain := range slices.Sorted(maps.Keys(a.Report.Certificates)) {
 		if warning := certificateWarning(domain, a.Report.Certificates[domain], now); warning != "" {
 			all = append(all, warning)
 		}
-	}
-	if g := a.Report.Guard; g != nil {
-		all = append(all, fmt.Sprintf("Held back: the new configuration would remove %d of %d records.", g.Removed, g.Total))
 	}
 	return all
 }
@@ -389,4 +488,17 @@ func span(d time.Duration) string {
 		}
 	}
 	return fmt.Sprintf("%d s", d/time.Second)
+}
+
+// countdown is a time that is left, in its two largest units.
+func countdown(d time.Duration) string {
+	switch {
+	case d < time.Minute:
+		return fmt.Sprintf("%d s", max(0, d)/time.Second)
+	case d < time.Hour:
+		return fmt.Sprintf("%d min", d/time.Minute)
+	case d < 24*time.Hour:
+		return fmt.Sprintf("%d h %d min", d/time.Hour, d%time.Hour/time.Minute)
+	}
+	return fmt.Sprintf("%d d %d h", d/(24*time.Hour), d%(24*time.Hour)/time.Hour)
 }

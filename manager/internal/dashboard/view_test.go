@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -78,11 +79,11 @@ func TestALeftOutRecordIsNoFailedApply(t *testing.T) {
 		State: "active", LastApply: checkin.ApplyFailure, Outcome: checkin.OutcomeApplied, Message: "left out: http x",
 		Quarantined: []checkin.QuarantinedItem{{Kind: "http", Name: "x"}},
 	}
-	if v := describeService("nginx", report); v.Apply != "last apply: applied, 1 left out" || v.ApplyClass != warn || v.Message != "" {
+	if v := describeService("nginx", report, time.Now(), 0); v.Apply != "last apply: applied, 1 left out" || v.ApplyClass != warn || v.Message != "" {
 		t.Errorf("%+v", v)
 	}
 	report.Outcome, report.Message = checkin.OutcomeRejected, "nginx: [emerg]"
-	if v := describeService("nginx", report); v.ApplyClass != bad || v.Message == "" {
+	if v := describeService("nginx", report, time.Now(), 0); v.ApplyClass != bad || v.Message == "" {
 		t.Errorf("%+v", v)
 	}
 }
@@ -96,7 +97,7 @@ func TestNamesAreReadable(t *testing.T) {
 			t.Errorf("%q: %q, want %q", name, got, want)
 		}
 	}
-	view := describeService("nginx", checkin.ServiceReport{Quarantined: []checkin.QuarantinedItem{{Kind: "http", Name: "xn--bcher-kva.example"}}})
+	view := describeService("nginx", checkin.ServiceReport{Quarantined: []checkin.QuarantinedItem{{Kind: "http", Name: "xn--bcher-kva.example"}}}, time.Now(), 0)
 	warning := certificateWarning("xn--bcher-kva.example", checkin.Certificate{State: checkin.CertificateMissing}, time.Now())
 	for _, words := range []string{view.Quarantined[0].Record, warning} {
 		if !strings.Contains(words, "bücher.example") {
@@ -111,5 +112,129 @@ func TestDamagedReportIsTold(t *testing.T) {
 	view := describe(agent, "lab", nil, time.Now())
 	if len(view.Warnings) != 1 || !strings.Contains(view.Warnings[0], "could not be read") || view.Class != warn {
 		t.Errorf("%+v", view)
+	}
+}
+
+func TestOutcomesInWords(t *testing.T) {
+	for _, test := range []struct {
+		apply        checkin.LastApply
+		outcome      checkin.Outcome
+		words, class string
+		meaning      string
+	}{
+		{checkin.ApplySuccess, checkin.OutcomeUnchanged, "last apply: success, unchanged", good, ""},
+		{checkin.ApplySuccess, checkin.OutcomeApplied, "last apply: success, applied", good, ""},
+		{checkin.ApplyUnknown, checkin.OutcomeSkipped, "last apply: unknown, skipped", warn, ""},
+		{checkin.ApplyFailure, checkin.OutcomeRejected, "last apply: failure, rejected", bad, "previous configuration goes on"},
+		{checkin.ApplyFailure, checkin.OutcomeRolledBack, "last apply: failure, rolled back", bad, "previous one runs again"},
+		{checkin.ApplyFailure, checkin.OutcomeStuck, "last apply: failure, stuck", bad, "look at the host"},
+		{checkin.ApplySuccess, checkin.OutcomeHeld, "on hold, last apply: success", warn, ""},
+		{checkin.ApplyFailure, checkin.OutcomeHeld, "on hold, last apply: failure", warn, ""},
+		{"", "", "last apply: unknown", neutral, ""},
+		{"splendid", "teleported_away", "last apply: splendid, teleported away", neutral, ""},
+	} {
+		got := describeService("nginx", checkin.ServiceReport{State: "active", LastApply: test.apply, Outcome: test.outcome}, time.Now(), 0)
+		if got.Apply != test.words || got.ApplyClass != test.class || !strings.Contains(got.Meaning, test.meaning) || (got.Meaning == "") != (test.meaning == "") {
+			t.Errorf("%s, %s: %q %q %q", test.apply, test.outcome, got.Apply, got.ApplyClass, got.Meaning)
+		}
+	}
+}
+
+func TestWhatAServiceWasGivenAndDoesNotRun(t *testing.T) {
+	for _, test := range []struct{ received, running, want string }{
+		{`"0123456789abcdef"`, `"fedcba9876543210"`, "runs fedcba987654, was given 0123456789ab"},
+		{`"0123456789abcdef"`, `W/"0123456789abcdef"`, ""},
+		{"", `"fedcba9876543210"`, ""},
+		{`"0123456789abcdef"`, "", ""},
+	} {
+		if got := describeService("nginx", checkin.ServiceReport{ReceivedETag: test.received, RunningETag: test.running}, time.Now(), 0); got.Behind != test.want {
+			t.Errorf("received %s, running %s: %q", test.received, test.running, got.Behind)
+		}
+	}
+}
+
+// The countdown goes by the agent's clock, since the hold does.
+func TestHoldCountsDown(t *testing.T) {
+	now := time.Date(2026, 12, 1, 12, 0, 0, 0, time.UTC)
+	behind := int64(-3 * 60 * 60 * 1000)
+	for _, test := range []struct {
+		left       time.Duration
+		skew       *int64
+		reason, by string
+		want       string
+	}{
+		{2 * time.Hour, nil, "maintenance", "root", "On hold for 2 h 0 min more, until 2026-12-01 14:00:00 UTC, by root: maintenance"},
+		{2*time.Hour - time.Second, nil, "", "", "On hold for 1 h 59 min more, until 2026-12-01 13:59:59 UTC"},
+		{90 * time.Second, nil, "", "root", "On hold for 1 min more, until 2026-12-01 12:01:30 UTC, by root"},
+		{9 * time.Second, nil, "", "", "On hold for 9 s more, until 2026-12-01 12:00:09 UTC"},
+		{25*time.Hour + time.Minute, nil, "", "", "On hold for 1 d 1 h more, until 2026-12-02 13:01:00 UTC"},
+		{-time.Minute, nil, "x", "root", "Was on hold until 2026-12-01 11:59:00 UTC, by root: x. The next pass goes on."},
+		{time.Hour, &behind, "", "", "On hold for 4 h 0 min more, until 2026-12-01 16:00:00 UTC"},
+	} {
+		agent := store.Agent{ClockSkewMS: test.skew, Report: store.Report{Request: checkin.Request{Services: map[string]checkin.ServiceReport{"nginx": {
+			State: "active", LastApply: checkin.ApplySuccess, Outcome: checkin.OutcomeHeld, Message: "held until the cows come home",
+			Hold: &checkin.Hold{Until: now.Add(test.left), Reason: test.reason, By: test.by},
+		}}}}}
+		got := describe(agent, "lab", nil, now).Services[0]
+		if got.Held != test.want || got.Message != "" {
+			t.Errorf("%q, %q, want %q", got.Held, got.Message, test.want)
+		}
+	}
+}
+
+func TestProbesInWords(t *testing.T) {
+	probes := map[string]checkin.Probe{"b.example.com": {}, "xn--bcher-kva.example": {Hop: checkin.HopBackend, Message: "refused"}}
+	view := describeProbes(probes)
+	if view.Summary != "1 of 2 not reached" || view.Class != warn || len(view.Failing) != 1 ||
+		!strings.Contains(view.Failing[0].Name, "bücher.example") || view.Failing[0].Hop != "container does not answer" || view.Failing[0].Message != "refused" {
+		t.Errorf("%+v", view)
+	}
+	if all := describeProbes(map[string]checkin.Probe{"a.example.com": {}}); all.Summary != "1 probed, all reached" || all.Class != good {
+		t.Errorf("%+v", all)
+	}
+	if none := describeProbes(nil); none.Summary != "" {
+		t.Errorf("%+v", none)
+	}
+	for i := range 80 {
+		probes[fmt.Sprintf("c%d.example.com", i)] = checkin.Probe{Hop: "another_dimension"}
+	}
+	if many := describeProbes(probes); len(many.Failing) != maxProbes || many.More != 31 || many.Failing[0].Hop != "another_dimension" {
+		t.Errorf("%d listed, %d more", len(many.Failing), many.More)
+	}
+}
+
+func TestHostInWords(t *testing.T) {
+	summary, facts := describeHost(checkin.Request{
+		Agent: &checkin.AgentInfo{Templates: []string{"nginx/nginx.conf.tmpl"}, Pass: &checkin.PassInfo{DurationMS: 12, Rounds: 1}},
+		Host:  &checkin.HostInfo{OS: "Debian", NGINX: &checkin.NGINXInfo{Version: "1.22.1"}, DiskFreeBytes: 8589934592},
+	})
+	var all strings.Builder
+	for _, f := range facts {
+		all.WriteString(f.Name + " " + f.Value + "; ")
+	}
+	for _, want := range []string{"nginx 1.22.1, without stream module", "dnsmasq not installed", "IPv6 off", "Free on disk 8 GiB", "Own templates nginx/nginx.conf.tmpl", "12 ms, 1 round"} {
+		if !strings.Contains(all.String(), want) {
+			t.Errorf("%q is not in %s", want, all.String())
+		}
+	}
+	if summary != "Host: Debian, 1 own template" {
+		t.Errorf("%q", summary)
+	}
+	if summary, facts := describeHost(checkin.Request{}); summary != "" || facts != nil {
+		t.Errorf("an older agent tells %q", summary)
+	}
+}
+
+func TestDriftIsShownForADay(t *testing.T) {
+	now := time.Date(2026, 12, 1, 12, 0, 0, 0, time.UTC)
+	agent := store.Agent{
+		Drift:  store.KeptDrift{"nginx": {At: now.Add(-3 * time.Hour), Files: []checkin.Drift{{Path: "/etc/nginx/nginx.conf"}}}},
+		Report: store.Report{Request: checkin.Request{Services: map[string]checkin.ServiceReport{"nginx": {State: "active"}}}},
+	}
+	if got := describe(agent, "lab", nil, now).Services[0]; got.Drifted != "3 hours ago" || len(got.Drift) != 1 {
+		t.Errorf("%+v", got)
+	}
+	if got := describe(agent, "lab", nil, now.Add(22*time.Hour)).Services[0]; len(got.Drift) != 0 {
+		t.Errorf("%+v", got)
 	}
 }

@@ -41,7 +41,7 @@ func newRouter(c config.Config, version string, s *store.Store, a *auth.Auth, lo
 	api.Register(engine, api.Options{
 		Store: s, Auth: a, Snapshots: snapshots, CheckIn: checkIn, Log: log, PublicURL: c.PublicURL, Version: version,
 	})
-	noPage := dashboard.Register(engine, dashboard.Options{Store: s, Auth: a, Log: log, PublicURL: c.PublicURL})
+	noPage := dashboard.Register(engine, dashboard.Options{Store: s, Auth: a, Snapshots: snapshots, Log: log, PublicURL: c.PublicURL})
 	engine.NoRoute(func(c *gin.Context) {
 		if isAPI(c.Request.URL) {
 			api.NoRoute(c.Writer, c.Request)

@@ -37,13 +37,23 @@ func (s *Store) ListRevisions(ctx context.Context, filter RevisionFilter, opts L
 
 // GetRevision returns the revision of a number with its data, or ErrNotFound.
 func (s *Store) GetRevision(ctx context.Context, siteID, number int64) (Revision, error) {
+	return s.oneRevision(ctx, "site_id = ? AND number = ?", siteID, number)
+}
+
+// RevisionByETag returns the latest revision of a tag with its data, or
+// ErrNotFound.
+func (s *Store) RevisionByETag(ctx context.Context, siteID int64, etag string) (Revision, error) {
+	return s.oneRevision(ctx, "site_id = ? AND etag = ?", siteID, etag)
+}
+
+func (s *Store) oneRevision(ctx context.Context, condition string, siteID int64, value any) (Revision, error) {
 	var row Revision
-	err := s.read.WithContext(ctx).Take(&row, "site_id = ? AND number = ?", siteID, number).Error
+	err := s.read.WithContext(ctx).Where(condition, siteID, value).Order("number DESC").Take(&row).Error
 	if errors.Is(err, gorm.ErrRecordNotFound) {
 		return Revision{}, ErrNotFound
 	}
 	if err != nil {
-		return Revision{}, fmt.Errorf("read revision %d of site %d: %w", number, siteID, err)
+		return Revision{}, fmt.Errorf("read revision %v of site %d: %w", value, siteID, err)
 	}
 	return row, nil
 }

@@ -23,13 +23,15 @@
   };
 
   const replace = (html) => {
-    const focused = list.contains(document.activeElement) && document.activeElement.closest("details");
+    const active = list.contains(document.activeElement) && document.activeElement;
+    const focused = active && (active.id ? active : active.closest("details"));
     list.innerHTML = html;
     for (const [id, open] of choices) {
       const element = document.getElementById(id);
       if (element) element.open = open;
     }
-    if (focused) document.getElementById(focused.id)?.querySelector("summary").focus();
+    const again = focused && document.getElementById(focused.id);
+    if (again) (again.querySelector("summary") || again).focus();
   };
 
   let since = new Date();

@@ -253,7 +253,14 @@ func testRevisions(t *testing.T, s *store.Store) {
 	if second := must(s.GetRevision(ctx, w.Site.ID, 2))(t); string(second.Data) != "2" || second.ETag != "e2" {
 		t.Errorf("%+v", second)
 	}
+	if latest := must(s.RevisionByETag(ctx, w.Site.ID, "e1"))(t); string(latest.Data) != "1" || latest.Number != 3 {
+		t.Errorf("%+v", latest)
+	}
 	_, err = s.GetRevision(ctx, w.Site.ID, 4)
+	wantNotFound(t, err)
+	_, err = s.RevisionByETag(ctx, w.Site.ID, "e4")
+	wantNotFound(t, err)
+	_, err = s.RevisionByETag(ctx, 99, "e1")
 	wantNotFound(t, err)
 	_, err = s.Publish(ctx, 99, nil)
 	wantNotFound(t, err)

@@ -1,0 +1,79 @@
+package dashboard
+
+import (
+	"fmt"
+	"strings"
+
+	"opensource.internal/agent/checkin"
+)
+
+// describeHost puts into words what an agent told about itself and its host.
+func describeHost(report checkin.Request) (summary string, facts []fact) {
+	add := func(name, value string) {
+		if value != "" {
+			facts = append(facts, fact{name, value})
+		}
+	}
+	var parts []string
+	if h := report.Host; h != nil {
+		parts = append(parts, h.OS)
+		add("System", h.OS)
+		add("nginx", describeNGINX(h.NGINX))
+		add("dnsmasq", describeDNSMasq(h.DNSMasq))
+		add("IPv6", yesOrNo(h.IPv6, "yes", "off"))
+		add("Kind", yesOrNo(h.UserNamespace, "unprivileged container", "privileged"))
+		add("Free on disk", size(h.DiskFreeBytes))
+	}
+	if a := report.Agent; a != nil {
+		add("Machine", a.MachineID)
+		add("Own templates", strings.Join(a.Templates, ", "))
+		if len(a.Templates) > 0 {
+			parts = append(parts, counted(len(a.Templates), "own template"))
+		}
+		if p := a.Pass; p != nil {
+			add("Last pass", fmt.Sprintf("%s, %d ms, %s", p.StartedAt.UTC().Format(humanTime), p.DurationMS, counted(p.Rounds, "round")))
+		}
+	}
+	if len(facts) == 0 {
+		return "", nil
+	}
+	return "Host: " + strings.Join(parts, ", "), facts
+}
+
+func describeNGINX(n *checkin.NGINXInfo) string {
+	if n == nil {
+		return "not installed"
+	}
+	return n.Version + yesOrNo(n.Stream, "", ", without stream module") + yesOrNo(n.HTTP3, ", HTTP/3", "")
+}
+
+func describeDNSMasq(d *checkin.DNSMasqInfo) string {
+	if d == nil {
+		return "not installed"
+	}
+	return d.Version
+}
+
+func counted(n int, thing string) string {
+	if n != 1 {
+		thing += "s"
+	}
+	return fmt.Sprintf("%d %s", n, thing)
+}
+
+func yesOrNo(is bool, yes, no string) string {
+	if is {
+		return yes
+	}
+	return no
+}
+
+// size is a number of bytes as people say it.
+func size(bytes int64) string {
+	const unit = 1 << 10
+	value, names := float64(bytes), []string{"bytes", "KiB", "MiB", "GiB", "TiB"}
+	for value >= unit && len(names) > 1 {
+		value, names = value/unit, names[1:]
+	}
+	return fmt.Sprintf("%.3g %s", value, names[0])
+}
