@@ -168,6 +168,69 @@ func TestDriftIsRepairedAndTold(t *testing.T) {
 	}
 }
 
+// An administrator's owner, mode and links are respected where the content is
+// not: they stay, and alone they are no drift.
+func TestDriftRepairKeepsOwnerModeAndLinks(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("NOT TESTED: needs root")
+	}
+	s := newSite(t)
+	s.runs(t, "A")
+	last := s.engine().Apply(t.Context(), s.service(), s.wanted("A"), nil).Digests
+	elsewhere := filepath.Join(t.TempDir(), "hosts.real")
+	must(t, os.Rename(s.side(), elsewhere))
+	must(t, os.Symlink(elsewhere, s.side()))
+	must(t, os.Chown(s.main(), 12, 34))
+	must(t, os.Chmod(s.main(), 0o640))
+	check := func() {
+		t.Helper()
+		info, err := os.Stat(s.main())
+		must(t, err)
+		if stat := info.Sys().(*syscall.Stat_t); info.Mode() != 0o640 || stat.Uid != 12 || stat.Gid != 34 {
+			t.Errorf("main.conf is %v of %d:%d", info.Mode(), stat.Uid, stat.Gid)
+		}
+		if to, err := os.Readlink(s.side()); err != nil || to != elsewhere {
+			t.Errorf("the link leads to %q, %v", to, err)
+		}
+		s.check(t, "A")
+	}
+	report := s.engine().Apply(t.Context(), s.service(), s.wanted("A"), last)
+	if report.Outcome != checkin.OutcomeUnchanged || report.Drifted != nil || !Undisturbed(last) {
+		t.Errorf("with the content as it was: %+v", report)
+	}
+	check()
+
+	must(t, os.WriteFile(elsewhere, []byte("edited"), 0o644))
+	must(t, os.WriteFile(s.main(), []byte("edited too"), 0o644))
+	if Undisturbed(last) {
+		t.Error("the edits were not seen")
+	}
+	report = s.engine().Apply(t.Context(), s.service(), s.wanted("A"), last)
+	if diff := cmp.Diff([]string{s.side(), s.main()}, report.Drifted); diff != "" || report.Outcome != checkin.OutcomeApplied {
+		t.Errorf("%s: %s", report.Outcome, diff)
+	}
+	check()
+
+	// Going back after an edit leaves them too.
+	s.refuses = "B"
+	if report := s.engine().Apply(t.Context(), s.service(), s.wanted("B"), last); report.Outcome != checkin.OutcomeRolledBack {
+		t.Errorf("got %s %s", report.Outcome, report.Message)
+	}
+	check()
+}
+
+func TestAFileThatWasRemovedIsDrift(t *testing.T) {
+	s := newSite(t)
+	s.runs(t, "A")
+	last := s.engine().Apply(t.Context(), s.service(), s.wanted("A"), nil).Digests
+	must(t, os.Remove(s.side()))
+	report := s.engine().Apply(t.Context(), s.service(), s.wanted("A"), last)
+	if diff := cmp.Diff([]string{s.side()}, report.Drifted); diff != "" || report.Outcome != checkin.OutcomeApplied {
+		t.Errorf("%s: %s", report.Outcome, diff)
+	}
+	s.check(t, "A")
+}
+
 func TestOriginalIsPreservedOnce(t *testing.T) {
 	s := newSite(t)
 	s.runs(t, "A")

@@ -19,7 +19,8 @@ import (
 	"opensource.internal/agent/render"
 )
 
-// crash tells a child process what to apply and after which step to die.
+// crash tells a child process what to apply and after which step to die, if at
+// all.
 type crash struct {
 	Dir, Records, SideName string // see site
 	Revision, Refuses      string
@@ -47,8 +48,19 @@ func TestMain(m *testing.M) {
 			select {}
 		}
 	}
-	e.Apply(context.Background(), s.service(), s.wanted(c.Revision), nil)
+	report := e.Apply(context.Background(), s.service(), s.wanted(c.Revision), nil)
+	_ = json.NewEncoder(os.Stdout).Encode(report)
 	os.Exit(0) // not reached by a step that exists
+}
+
+// child prepares a process that applies a revision to the site.
+func (s *site) child(t *testing.T, revision, step string) *exec.Cmd {
+	t.Helper()
+	order, err := json.Marshal(crash{s.dir, s.records, s.sideName, revision, s.refuses, step})
+	must(t, err)
+	child := exec.CommandContext(t.Context(), os.Args[0])
+	child.Env = append(os.Environ(), crashVariable+"="+string(order))
+	return child
 }
 
 // die has a process apply B and killed after the step.
@@ -59,11 +71,7 @@ func die(t *testing.T, s *site, step string) {
 
 func dieApplying(t *testing.T, s *site, revision, step string) {
 	t.Helper()
-	order, err := json.Marshal(crash{s.dir, s.records, s.sideName, revision, s.refuses, step})
-	must(t, err)
-	child := exec.CommandContext(t.Context(), os.Args[0])
-	child.Env = append(os.Environ(), crashVariable+"="+string(order))
-	err = child.Run()
+	err := s.child(t, revision, step).Run()
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
 		t.Fatalf("the child was not killed at %q: %v", step, err)

@@ -37,6 +37,10 @@ func adviceFor(err error) string {
 		return "free some space on its file system"
 	case errors.Is(err, syscall.EROFS):
 		return "its file system is mounted read-only"
+	case errors.Is(err, syscall.EACCES):
+		return "run the agent as root; in an unprivileged container, have its root own the folder"
+	case errors.Is(err, syscall.EPERM):
+		return "it may be immutable, see lsattr(1)"
 	case errors.Is(err, syscall.EBUSY), errors.Is(err, syscall.EXDEV):
 		return "it is a mount point and cannot be replaced: mount its folder instead of the file"
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"unicode/utf8"
 
 	"opensource.internal/agent/checkin"
 )
@@ -48,6 +49,59 @@ func TestEditedFileIsRestoredAndTold(t *testing.T) {
 			requests, _ = s.take()
 			if drift := last(t, requests).Services["nginx"].Drift; drift != nil {
 				t.Errorf("told again: %+v", drift)
+			}
+		})
+	}
+}
+
+// Whatever was done to a file, what is told of it is short, readable, and says
+// which line was in whose version.
+func TestTheDiffOfAnEdit(t *testing.T) {
+	const conf = "etc/nginx/nginx.conf"
+	for name, test := range map[string]struct {
+		edit func(s *site, managed string)
+		says []string
+	}{
+		"one line": {func(s *site, managed string) {
+			s.write(conf, strings.Replace(managed, "server_tokens off;", "server_tokens on;", 1))
+		}, []string{"--- managed\n+++ found\n@@ ", "\n-    server_tokens off;\n+    server_tokens on;\n"}},
+		"removed": {func(s *site, managed string) {
+			if err := os.Remove(filepath.Join(s.root, conf)); err != nil {
+				s.t.Fatal(err)
+			}
+		}, []string{"--- managed\n+++ found\n@@ -1,", "\n[cut]"}},
+		"emptied": {func(s *site, managed string) { s.write(conf, "") }, []string{"\n[cut]"}},
+		"binary": {func(s *site, managed string) {
+			s.write(conf, "\xff\xfe\x00\n"+managed)
+		}, []string{"+\uFFFD\x00\n"}},
+		"huge": {func(s *site, managed string) {
+			s.write(conf, strings.Repeat("# more and more\n", 100_000)+managed)
+		}, []string{"+# more and more\n", "\n[cut]"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSite(t)
+			s.publish(lab())
+			s.pass(Settled)
+			managed := s.read(conf)
+			test.edit(s, managed)
+			s.take()
+			s.pass(Settled)
+			if s.read(conf) != managed {
+				t.Error("the file was not restored")
+			}
+			requests, _ := s.take()
+			drift := last(t, requests).Services["nginx"].Drift
+			if len(drift) != 1 || drift[0].Path != filepath.Join(s.root, conf) {
+				t.Fatalf("told is %+v", drift)
+			}
+			diff := drift[0].Diff
+			if len(diff) > checkin.MaxDiff || !utf8.ValidString(diff) {
+				t.Errorf("%d bytes, valid UTF-8: %v", len(diff), utf8.ValidString(diff))
+			}
+			for _, want := range test.says {
+				if !strings.Contains(diff, want) {
+					t.Errorf("it does not say %q:\n%s", want, diff)
+				}
 			}
 		})
 	}
