@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 
 	"opensource.internal/agent/checkin"
@@ -152,6 +153,32 @@ func TestConfirmedRemovalsReachTheAgentOnce(t *testing.T) {
 	for _, manager := range []*servertest.Server{s, second} {
 		if status, _, is := checkIn(manager, confirmedTag); status != 200 || is {
 			t.Errorf("after the next change: %d, confirmed is %v", status, is)
+		}
+	}
+}
+
+func TestManyConfirmAtOnce(t *testing.T) {
+	s := servertest.Start(t, servertest.Options{})
+	second := servertest.Start(t, servertest.Options{Configure: func(c *config.Config) { c.Database = s.Config.Database }})
+	i := fill(t, s)
+	_, tag := published(t, s, i.site)
+	answers := make([]confirmed, 20)
+	var group sync.WaitGroup
+	for n := range answers {
+		manager := []*servertest.Server{s, second}[n%2]
+		group.Go(func() {
+			answer := manager.Do(t, "POST", fmt.Sprintf("/api/v1/sites/%d/confirm-removals", i.site), object{"etag": tag}, http.Header{"X-Api-Key": {s.AdminKey}})
+			if answer.Status != 200 {
+				t.Errorf("%d %s", answer.Status, answer.Body)
+				return
+			}
+			answers[n] = servertest.Data[confirmed](t, answer)
+		})
+	}
+	group.Wait()
+	for _, answer := range answers {
+		if answer != answers[0] || answer.Revision != 2 {
+			t.Errorf("one was told %+v, another %+v", answers[0], answer)
 		}
 	}
 }

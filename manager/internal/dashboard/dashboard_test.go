@@ -90,7 +90,13 @@ func populated(t *testing.T) (s *servertest.Server, cookie string) {
 			fmt.Sprint(volumes[0]): {Applied: true, Message: "owner 999:999 and mode 0700 were left as they are"},
 			fmt.Sprint(volumes[1]): {Applied: false, Message: "mkdir /mnt/volumes/site-1: permission denied"},
 		},
-		Agent:   &checkin.AgentInfo{Version: "2026.12.0", Templates: []string{}},
+		Agent: &checkin.AgentInfo{Version: "2026.12.0", Templates: []string{"<img src=x onerror=\"document.title='owned'\">"}},
+		Host:  &checkin.HostInfo{OS: "<script>document.title=\"owned\"</script>"},
+		Guard: &checkin.Guard{Removed: 5, Total: 6, Kind: "<i>things</i>", ETag: "<b>tag</b>"},
+		Probes: map[string]checkin.Probe{
+			"<img src=x onerror=\"document.title='owned'\">": {Hop: "<b>hop</b>", Message: "<script>document.title=\"owned\"</script>"},
+			"xn--<b>.example": {Hop: checkin.HopDNS},
+		},
 		Running: &checkin.Running{ETag: `"0123456789abcdef0123456789abcdef"`, Since: now},
 		Certificates: map[string]checkin.Certificate{
 			"example.com": {State: checkin.CertificateExpiring, NotAfter: &expires},
@@ -102,7 +108,7 @@ func populated(t *testing.T) (s *servertest.Server, cookie string) {
 		SiteID: long, Hostname: strings.Repeat("long-host-name.", 16) + "example", CurrentTime: now.Add(-3 * time.Hour).Unix(),
 		Services: map[string]checkin.ServiceReport{"nginx": healthy, "dnsmasq": {
 			State: "inactive", LastApply: checkin.ApplyUnknown, Outcome: checkin.OutcomeSkipped, Message: "not managed: the site has no dhcpRange, gateway",
-			Hold: &checkin.Hold{Until: now.Add(2 * time.Hour), Reason: "maintenance", By: "root"},
+			Hold: &checkin.Hold{Until: now.Add(2 * time.Hour), Reason: "maintenance <script>document.title=\"owned\"</script>", By: "root"},
 		}},
 		Guard: &checkin.Guard{Removed: 40, Total: 60},
 	})
@@ -126,13 +132,14 @@ func TestAgentsPageTellsEverything(t *testing.T) {
 		"http &lt;b&gt;bold&lt;/b&gt;", "&#43;resolv-file=/tmp/x", "Volumes: 1 ready, 1 pending, 1 failed", "/mnt/volumes/site-1",
 		"permission denied", "owner 999:999 and mode 0700 were left as they are", "0123456789ab since",
 		"Certificate of example.com: expiring, valid for 9 days more.", "Certificate of example.org: missing; the self-signed one is served instead.",
-		"Its clock is 3 hours behind", "by root: maintenance", "removes 40 of 60 records", "inactive", "It reported no services.",
+		"Its clock is 3 hours behind", "by root: maintenance &lt;script&gt;", "removes 40 of 60 records",
+		"removes 5 of 6 &lt;i&gt;things&lt;/i&gt;", "&lt;b&gt;hop&lt;/b&gt;", "2 of 2 not reached", "xn--&lt;b&gt;.example", "inactive", "It reported no services.",
 	} {
 		if !strings.Contains(text, want) && !strings.Contains(text, strings.ReplaceAll(want, "&#43;", "+")) {
 			t.Errorf("%q is not on the page", want)
 		}
 	}
-	for _, never := range []string{"<script>document", "<img", "<b>bold", "example.net"} {
+	for _, never := range []string{"<script>document", "<img", "<b>", "<i>", "example.net"} {
 		if strings.Contains(text, never) {
 			t.Errorf("%q is on the page", never)
 		}

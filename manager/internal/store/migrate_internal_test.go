@@ -71,8 +71,9 @@ func TestMigrationThatRebuildsATable(t *testing.T) {
 	}
 }
 
-// schemaOne is the release before agents told what they hold back.
-func schemaOne(t *testing.T, path string) *sql.DB {
+// SchemaOne makes a database as the release left it that knew of no
+// confirmations, with rows in it.
+func SchemaOne(t *testing.T, path string) *sql.DB {
 	t.Helper()
 	first, err := fs.ReadFile(currentMigrations(), "00001_init.sql")
 	if err != nil {
@@ -104,28 +105,30 @@ func schemaOne(t *testing.T, path string) *sql.DB {
 	return db
 }
 
+// CountRows tells how many rows each table of SchemaOne has.
+func CountRows(t *testing.T, db *sql.DB) string {
+	t.Helper()
+	var counts strings.Builder
+	for _, table := range []string{"sites", "nodes", "containers", "volumes", "agents", "revisions", "change_counters"} {
+		var n string
+		if err := db.QueryRow("SELECT '" + table + " ' || count(*) || ' ' FROM " + table).Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		counts.WriteString(n)
+	}
+	return counts.String()
+}
+
 func TestUpgradeFromSchemaOne(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "manager.db")
-	db := schemaOne(t, path)
-	tables := []string{"sites", "nodes", "containers", "volumes", "agents", "revisions", "change_counters"}
-	count := func() string {
-		var counts strings.Builder
-		for _, table := range tables {
-			var n string
-			if err := db.QueryRow("SELECT '" + table + " ' || count(*) || ' ' FROM " + table).Scan(&n); err != nil {
-				t.Fatal(err)
-			}
-			counts.WriteString(n)
-		}
-		return counts.String()
-	}
-	before := count()
+	db := SchemaOne(t, path)
+	before := CountRows(t, db)
 	s, err := Open(t.Context(), path, Options{Migrate: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	if after := count(); after != before {
+	if after := CountRows(t, db); after != before {
 		t.Errorf("before %s, after %s", before, after)
 	}
 	if version, err := s.SchemaVersion(t.Context()); err != nil || version != 2 {

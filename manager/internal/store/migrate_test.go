@@ -75,6 +75,44 @@ func TestMigrateKilled(t *testing.T) {
 	}
 }
 
+// TestUpgradeKilled upgrades the database of an earlier release, and is killed
+// at any moment of it.
+func TestUpgradeKilled(t *testing.T) {
+	killed := 0
+	for range 30 {
+		path := filepath.Join(t.TempDir(), "manager.db")
+		db := store.SchemaOne(t, path)
+		before := store.CountRows(t, db)
+		cmd := migrator(t, path)
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		waitForFile(t, path+".lock")
+		kill := time.AfterFunc(time.Duration(rand.Int64N(int64(15*time.Millisecond))), func() { _ = cmd.Process.Kill() })
+		if cmd.Wait() != nil {
+			killed++
+		}
+		kill.Stop()
+		var version, tables int
+		err := errors.Join(
+			db.QueryRow("SELECT max(version_id) FROM goose_db_version").Scan(&version),
+			db.QueryRow("SELECT count(*) FROM sqlite_master WHERE name = 'confirmed_removals'").Scan(&tables))
+		if err != nil || version != 1+tables {
+			t.Errorf("schema %d with %d new tables, %v", version, tables, err)
+		}
+		if err := store.Migrate(t.Context(), path); err != nil {
+			t.Fatalf("after a kill: %v", err)
+		}
+		if after := store.CountRows(t, db); after != before {
+			t.Errorf("before %s, after %s", before, after)
+		}
+	}
+	t.Logf("%d of 30 upgrades were killed", killed)
+	if killed == 0 {
+		t.Error("no upgrade was killed: the test shows nothing")
+	}
+}
+
 // waitForFile returns as soon as another process has created a file.
 func waitForFile(t *testing.T, path string) {
 	t.Helper()
