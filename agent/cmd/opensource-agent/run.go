@@ -11,9 +11,11 @@ import (
 )
 
 // runCommand does one pass.
-type runCommand struct{}
+type runCommand struct {
+	ConfirmRemovals bool `help:"Accept the snapshot that is held back because it removes a large share of what runs here."`
+}
 
-func (*runCommand) run(ctx context.Context, env environment) pass.Code {
+func (c *runCommand) run(ctx context.Context, env environment) pass.Code {
 	settings, ok := env.settings()
 	if !ok {
 		return pass.Usage
@@ -21,7 +23,9 @@ func (*runCommand) run(ctx context.Context, env environment) pass.Code {
 	// What nginx and dnsmasq have to read must not depend on a shell's habits.
 	syscall.Umask(0o022)
 	useProxies(settings)
-	return pass.Run(ctx, options(settings, env))
+	o := options(settings, env)
+	o.ConfirmRemovals = c.ConfirmRemovals
+	return pass.Run(ctx, o)
 }
 
 // useProxies puts what may come from a file, when started by hand, where
@@ -53,6 +57,7 @@ func options(c config.Config, env environment) pass.Options {
 		StateDirectory:  c.StateDirectory,
 		Root:            c.Root,
 		ByHand:          !c.BySystemd,
+		RemovalGuard:    c.RemovalGuard,
 		Log:             env.logger(c.LogLevel),
 	}
 }

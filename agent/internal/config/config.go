@@ -53,6 +53,9 @@ type Config struct {
 	ManagerRoots    *x509.CertPool // nil: the host's certificate authorities
 	APIKey          string         // empty: none
 	Hostname        string         // empty: that of the host
+	// RemovalGuard is the share of what runs, in percent, that a snapshot may
+	// remove without confirmation; 0 means any share.
+	RemovalGuard int
 	// Proxies holds the variables of the environment that name the proxy on
 	// the way to the manager, as far as they are set.
 	Proxies map[string]string
@@ -62,6 +65,7 @@ type Config struct {
 var defaults = map[string]string{
 	"STATE_DIRECTORY": "/var/lib/opensource-agent",
 	"LOG_LEVEL":       "info",
+	"REMOVAL_GUARD":   "50%",
 }
 
 // Load returns the configuration. The error names every mistake, a line each.
@@ -89,6 +93,7 @@ func (r *reader) config(bySystemd bool) Config {
 		ManagerRoots:    r.managerRoots(),
 		APIKey:          r.apiKey(),
 		Hostname:        r.domain("AGENT_HOSTNAME"),
+		RemovalGuard:    r.removalGuard(),
 		Proxies:         r.proxies(),
 	}
 }
@@ -335,6 +340,21 @@ func (r *reader) domain(name string) string {
 		r.mistake(name, err)
 	}
 	return domain
+}
+
+// removalGuard reads a share in percent, or that there is no guard. 0 could mean
+// either no removal or no guard, and 100 would be no guard by another name: both
+// are refused.
+func (r *reader) removalGuard() int {
+	value := r.get("REMOVAL_GUARD")
+	if value == "off" {
+		return 0
+	}
+	share, err := strconv.ParseUint(strings.TrimSuffix(value, "%"), 10, 8)
+	if err != nil || share < 1 || share > 99 {
+		r.mistake("REMOVAL_GUARD", fmt.Errorf("%q is not a share from 1%% to 99%%, such as 50%%, or off", value))
+	}
+	return int(share)
 }
 
 // proxies looks up what net/http would in the environment alone.

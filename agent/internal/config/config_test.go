@@ -27,11 +27,11 @@ func TestLoad(t *testing.T) {
 }
 
 func TestLoadNamesEveryMistake(t *testing.T) {
-	_, err := Load(Flags{LogLevel: "loud"}, bySystemd("SITE_ID=1abc", "MANAGER_URL=manager:3000", "API_KEY=a b", "STATE_DIRECTORY=relative", "MANAGER_CA_FILE=/nonexistent", "MANAGER_HOSTNAME=a;b"))
+	_, err := Load(Flags{LogLevel: "loud"}, bySystemd("SITE_ID=1abc", "MANAGER_URL=manager:3000", "API_KEY=a b", "STATE_DIRECTORY=relative", "MANAGER_CA_FILE=/nonexistent", "MANAGER_HOSTNAME=a;b", "REMOVAL_GUARD=half"))
 	if err == nil {
 		t.Fatal("no error")
 	}
-	for _, name := range []string{"SITE_ID", "MANAGER_URL", "API_KEY", "STATE_DIRECTORY", "LOG_LEVEL", "MANAGER_CA_FILE", "MANAGER_HOSTNAME"} {
+	for _, name := range []string{"SITE_ID", "MANAGER_URL", "API_KEY", "STATE_DIRECTORY", "LOG_LEVEL", "MANAGER_CA_FILE", "MANAGER_HOSTNAME", "REMOVAL_GUARD"} {
 		if !strings.Contains(err.Error(), name+": ") {
 			t.Errorf("%s is not named in:\n%v", name, err)
 		}
@@ -43,9 +43,18 @@ func TestLoadRefuses(t *testing.T) {
 		"SITE_ID=0", "SITE_ID=-1", "SITE_ID=1.5", "SITE_ID= 1", "SITE_ID=99999999999999999999",
 		"MANAGER_URL=ftp://a", "MANAGER_URL=https://", "MANAGER_URL=https://u:p@a", "MANAGER_URL=https://a?b", "MANAGER_URL=://",
 		"API_KEY=a\nb", "API_KEY=ä", "API_KEY_FILE=/nonexistent",
+		"REMOVAL_GUARD=0", "REMOVAL_GUARD=100", "REMOVAL_GUARD=-1", "REMOVAL_GUARD=0.5", "REMOVAL_GUARD=50 %", "REMOVAL_GUARD=Off", "REMOVAL_GUARD=no", "REMOVAL_GUARD=50%%",
 	} {
 		if c, err := Load(Flags{}, bySystemd("SITE_ID=1", "MANAGER_URL=http://a", bad)); err == nil {
 			t.Errorf("%q gave %+v", bad, c)
+		}
+	}
+}
+
+func TestRemovalGuard(t *testing.T) {
+	for value, want := range map[string]int{"": 50, "off": 0, "1": 1, "25%": 25, "99%": 99} {
+		if c, err := Load(Flags{}, bySystemd("SITE_ID=1", "MANAGER_URL=http://a", "REMOVAL_GUARD="+value)); err != nil || c.RemovalGuard != want {
+			t.Errorf("%q: %d, %v, want %d", value, c.RemovalGuard, err, want)
 		}
 	}
 }

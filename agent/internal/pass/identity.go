@@ -1,12 +1,49 @@
 package pass
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
 
 	"opensource.internal/agent/checkin"
+	"opensource.internal/agent/internal/state"
 )
+
+// recogniseHost finds out whether this is still the host of which the state
+// tells, under the name by which the manager knows it.
+func (p *pass) recogniseHost(ctx context.Context) {
+	if id := p.facts.MachineID; id != "" {
+		if p.state.MachineID != "" && p.state.MachineID != id {
+			p.beginAnew()
+			p.probe(ctx)
+		}
+		p.state.MachineID = id
+	}
+	name := p.hostname()
+	if name == "" {
+		return
+	}
+	if p.state.Hostname != "" && p.state.Hostname != name {
+		p.Log.Info("checking in under a new name: the manager lists the old one as an agent of its own", "old", p.state.Hostname, "new", name)
+		p.state.Volumes.Told = false
+	}
+	p.state.Hostname = name
+}
+
+// beginAnew forgets what was learnt on another machine, of which this one is a
+// clone: which directories it made, what it told, who held a service. What its
+// files serve stays in place until the first snapshot, and like every host that
+// serves a real site it does not obey an answer without one.
+func (p *pass) beginAnew() {
+	p.Log.Warn("the state is that of another machine, of which this one seems to be a clone: beginning anew")
+	p.state = state.State{Services: map[string]state.Service{}, RealSite: p.state.RealSite}
+	p.accepted = state.Accepted{}
+	p.probed = false
+	if err := p.dir.DropSnapshots(); err != nil {
+		p.fault(err)
+	}
+}
 
 // maxSkew is how far two clocks may differ before anybody should care.
 const maxSkew = 2 * time.Minute

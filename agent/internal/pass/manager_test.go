@@ -104,8 +104,12 @@ func (m *fakeManager) take() ([]checkin.Request, []int) {
 // site is one agent host: a root of its own, and its manager.
 type site struct {
 	*fakeManager
-	root   string
-	byHand bool
+	root     string
+	siteID   int64
+	hostname string
+	byHand   bool
+	guard    int // see Options.RemovalGuard
+	confirm  bool
 }
 
 // newSite makes a host. Its validators are the real ones.
@@ -119,7 +123,7 @@ func newSite(t *testing.T) *site {
 	if os.Getuid() != 0 {
 		t.Skip("needs root: nginx -t binds ports below 1024")
 	}
-	return &site{fakeManager: newManager(t), root: t.TempDir()}
+	return &site{fakeManager: newManager(t), root: t.TempDir(), siteID: 1, hostname: "agent"}
 }
 
 func (s *site) options() Options {
@@ -128,14 +132,16 @@ func (s *site) options() Options {
 		s.t.Fatal(err)
 	}
 	return Options{
-		SiteID:         1,
-		Client:         &checkin.Client{URL: base, UserAgent: "test"},
-		Version:        "test",
-		Hostname:       "agent",
-		StateDirectory: filepath.Join(s.root, "var/lib/opensource-agent"),
-		Root:           s.root,
-		ByHand:         s.byHand,
-		Log:            slog.New(slog.NewTextHandler(testLog{s.t}, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		SiteID:          s.siteID,
+		Client:          &checkin.Client{URL: base, UserAgent: "test"},
+		Version:         "test",
+		Hostname:        s.hostname,
+		StateDirectory:  filepath.Join(s.root, "var/lib/opensource-agent"),
+		Root:            s.root,
+		ByHand:          s.byHand,
+		RemovalGuard:    s.guard,
+		ConfirmRemovals: s.confirm,
+		Log:             slog.New(slog.NewTextHandler(testLog{s.t}, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
 }
 

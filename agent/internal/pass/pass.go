@@ -82,7 +82,12 @@ type Options struct {
 	Root string
 	// ByHand tries what has failed at once, as a person expects.
 	ByHand bool
-	Log    *slog.Logger
+	// RemovalGuard is the share of the running records, in percent, that a
+	// snapshot may remove without confirmation; 0 means any share.
+	RemovalGuard int
+	// ConfirmRemovals accepts the snapshot that is held back, whatever it removes.
+	ConfirmRemovals bool
+	Log             *slog.Logger
 }
 
 // pass is one run.
@@ -92,7 +97,10 @@ type pass struct {
 	dir     *state.Dir
 	state   state.State
 	// accepted is the snapshot that is meant to be in force.
-	accepted  state.Accepted
+	accepted state.Accepted
+	// heldBack is one that came later and is not accepted, since it removes
+	// too much; Data is nil if there is none. state.Guard goes with it.
+	heldBack  state.Accepted
 	paths     render.Paths
 	templates *render.Templates
 	units     *systemd.Manager // asked nothing with a Root
@@ -125,6 +133,8 @@ func Run(ctx context.Context, options Options) Code {
 	defer p.close()
 
 	p.look(ctx)
+	p.recogniseHost(ctx)
+	p.reviewHeldBack()
 	p.checkInUntilSettled(ctx)
 	p.save()
 	return p.conclude()
@@ -212,7 +222,7 @@ func (p *pass) checkInUntilSettled(ctx context.Context) {
 // is true if the answer is a snapshot that this pass has not put into force.
 func (p *pass) checkIn(ctx context.Context) (fresh bool, err error) {
 	request := p.request()
-	answer, err := p.Client.CheckIn(ctx, request, p.accepted.ETag)
+	answer, err := p.Client.CheckIn(ctx, request, p.latestTag())
 	p.compareClocks(answer, err)
 	if err != nil {
 		return false, err
@@ -225,7 +235,16 @@ func (p *pass) checkIn(ctx context.Context) (fresh bool, err error) {
 	return p.accept(answer)
 }
 
-// accept takes over a snapshot, unless it is not one for this agent.
+// latestTag is that of the latest snapshot that came, in force or not.
+func (p *pass) latestTag() string {
+	if p.heldBack.Data != nil {
+		return p.heldBack.ETag
+	}
+	return p.accepted.ETag
+}
+
+// accept takes over a snapshot, unless it is not one for this agent or removes
+// too much.
 func (p *pass) accept(answer checkin.Answer) (fresh bool, err error) {
 	site := answer.Snapshot.Site
 	if site == nil && p.state.RealSite {
@@ -234,7 +253,11 @@ func (p *pass) accept(answer checkin.Answer) (fresh bool, err error) {
 	if site != nil && site.ID != p.SiteID {
 		return false, fmt.Errorf("manager answered with site %d instead of %d: not obeyed", site.ID, p.SiteID)
 	}
+	snapshot := state.Accepted{ETag: answer.ETag, Data: answer.Data, Snapshot: answer.Snapshot}
 	received := digest(answer.Data)
+	if guard := p.judge(snapshot); guard != nil {
+		return p.holdBack(snapshot, guard), nil
+	}
 	fresh = received != p.ensured
 	if fresh && p.applied[received] {
 		p.Log.Warn("manager went back to an earlier snapshot of this pass: left for the next one", "etag", answer.ETag)
@@ -243,15 +266,21 @@ func (p *pass) accept(answer checkin.Answer) (fresh bool, err error) {
 	if received != digest(p.accepted.Data) {
 		p.Log.Info("snapshot received", "etag", answer.ETag)
 	}
-	p.accepted = state.Accepted{ETag: answer.ETag, Data: answer.Data, Snapshot: answer.Snapshot}
+	p.takeOver(snapshot)
+	return fresh, nil
+}
+
+// takeOver makes a snapshot the one that is meant to be in force.
+func (p *pass) takeOver(snapshot state.Accepted) {
+	p.accepted = snapshot
 	p.probed = false
-	p.state.RealSite = p.state.RealSite || site != nil
+	p.state.RealSite = p.state.RealSite || snapshot.Snapshot.Site != nil
 	p.state.Volumes.Told = false // every snapshot is answered with all results
 	if err := p.dir.SaveAccepted(p.accepted); err != nil {
 		// Not remembered is not lost: the next pass asks for it again.
 		p.fault(err)
 	}
-	return fresh, nil
+	p.dropHeldBack()
 }
 
 // fault notes that the agent could not do its own work.
@@ -275,6 +304,9 @@ func (p *pass) conclude() Code {
 	}
 	if p.manager != nil {
 		worse(ManagerAway)
+	}
+	if p.state.Guard != nil {
+		p.logHeldBack()
 	}
 	worse(p.inForceCode())
 	p.Log.Debug("pass ended", "code", int(code), "rounds", p.rounds, "duration", time.Since(p.started).Round(time.Millisecond))
@@ -300,6 +332,9 @@ func (p *pass) inForceCode() Code {
 		if !volume.Applied {
 			code = max(code, Rejected)
 		}
+	}
+	if p.state.Guard != nil {
+		code = max(code, Rejected)
 	}
 	return code
 }

@@ -36,6 +36,7 @@ func (p *pass) standing() checkin.Request {
 		Services:     map[string]checkin.ServiceReport{},
 		Running:      p.state.Running,
 		Certificates: p.facts.Certificates,
+		Guard:        p.state.Guard,
 	}
 	for _, service := range p.services {
 		r.Services[service.Name] = p.serviceReport(service.Name)
@@ -58,6 +59,9 @@ func (p *pass) serviceReport(name string) checkin.ServiceReport {
 		AppliedAt:    s.AppliedAt,
 		Quarantined:  s.Quarantined,
 		Drift:        s.Drift,
+	}
+	if p.heldBack.Data != nil {
+		r.ReceivedETag = p.heldBack.ETag
 	}
 	if hold, held := p.state.Holds[name]; held {
 		r.Hold = &hold.Hold

@@ -21,6 +21,7 @@ import (
 const (
 	stateFile    = "state.json"
 	snapshotFile = "snapshot.json"
+	heldBackFile = "held-back.json"
 )
 
 // runningFile holds the snapshot of which a service's files are in force.
@@ -155,6 +156,62 @@ func (d *Dir) LoadRunning(service string) (Accepted, error) {
 		return Accepted{}, fmt.Errorf("load what %s runs: %w", service, err)
 	}
 	return running, nil
+}
+
+// SaveHeldBack keeps a snapshot that is not put into force for now, with its
+// tag. State.Guard tells that there is one.
+func (d *Dir) SaveHeldBack(a Accepted) error {
+	content, err := encodeAccepted(a)
+	if err == nil {
+		err = d.write(heldBackFile, content)
+	}
+	if err != nil {
+		return fmt.Errorf("save the snapshot that is held back: %w", err)
+	}
+	return nil
+}
+
+// LoadHeldBack returns what SaveHeldBack was given last. Its Data is nil if
+// nothing is held back.
+func (d *Dir) LoadHeldBack() (Accepted, error) {
+	var heldBack Accepted
+	content, err := d.read(heldBackFile)
+	if err == nil && content != nil {
+		heldBack, err = parseAccepted(content)
+	}
+	if err != nil {
+		return Accepted{}, fmt.Errorf("load the snapshot that is held back: %w", err)
+	}
+	return heldBack, nil
+}
+
+// DropHeldBack removes the snapshot that was held back.
+func (d *Dir) DropHeldBack() error {
+	if err := d.remove(heldBackFile); err != nil {
+		return fmt.Errorf("drop the snapshot that was held back: %w", err)
+	}
+	return nil
+}
+
+// DropSnapshots removes every snapshot, so that the next pass is a first one.
+func (d *Dir) DropSnapshots() error {
+	running, err := filepath.Glob(filepath.Join(d.path, runningFile("*")))
+	errs := []error{err, d.remove(snapshotFile), d.remove(heldBackFile)}
+	for _, path := range running {
+		errs = append(errs, d.remove(filepath.Base(path)))
+	}
+	return errors.Join(errs...)
+}
+
+func (d *Dir) remove(name string) error {
+	d.mutex.Lock()
+	defer d.mutex.Unlock()
+	delete(d.onDisk, name)
+	err := os.Remove(filepath.Join(d.path, name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
 }
 
 // read returns a file's content, or nil if there is no such file.

@@ -28,6 +28,9 @@ func parseState(content []byte) (State, error) {
 		take(fields, "host", &s.Host),
 		take(fields, "realSite", &s.RealSite),
 		take(fields, "holds", &s.Holds),
+		take(fields, "guard", &s.Guard),
+		take(fields, "machineId", &s.MachineID),
+		take(fields, "hostname", &s.Hostname),
 		takeEarlier(fields, &s),
 	)
 	s.dropOddTags()
@@ -95,6 +98,9 @@ func takeEarlier(fields map[string]json.RawMessage, s *State) error {
 func (s *State) dropOddTags() {
 	if s.Running != nil && !checkin.ValidETag(s.Running.ETag) {
 		s.Running = nil
+	}
+	if s.Guard != nil && !checkin.ValidETag(s.Guard.ETag) {
+		s.Guard.ETag = ""
 	}
 	for name, service := range s.Services {
 		if !checkin.ValidETag(service.ReceivedETag) {

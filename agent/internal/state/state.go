@@ -35,6 +35,14 @@ type State struct {
 	RealSite bool `json:"realSite,omitempty"`
 	// Holds suspend apply for single services, by name.
 	Holds map[string]Hold `json:"holds,omitempty"`
+	// Guard says what the snapshot of held-back.json would remove, or is nil
+	// if none is held back.
+	Guard *checkin.Guard `json:"guard,omitempty"`
+	// MachineID is the hashed id of the machine on which all this was learnt,
+	// empty if it had none.
+	MachineID string `json:"machineId,omitempty"`
+	// Hostname is the name by which the manager knows this agent.
+	Hostname string `json:"hostname,omitempty"`
 }
 
 // Hold suspends apply for a service, from one time until another.

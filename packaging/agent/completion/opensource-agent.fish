@@ -14,6 +14,8 @@ complete -c opensource-agent -n "not __fish_seen_subcommand_from $commands" -a c
 complete -c opensource-agent -n "not __fish_seen_subcommand_from $commands" -a render -d 'Render a snapshot into a folder, offline'
 complete -c opensource-agent -n "not __fish_seen_subcommand_from $commands" -a hold -d 'Leave nginx or dnsmasq alone for a while: no apply, no repair, no reload'
 complete -c opensource-agent -n "not __fish_seen_subcommand_from $commands" -a release -d 'End a hold before its time'
+complete -c opensource-agent -n "not __fish_seen_subcommand_from $commands" -l confirm-removals -d 'Accept the snapshot that is held back because it removes a large share of what runs here'
+complete -c opensource-agent -n '__fish_seen_subcommand_from run' -l confirm-removals -d 'Accept the snapshot that is held back because it removes a large share of what runs here'
 complete -c opensource-agent -n '__fish_seen_subcommand_from status' -l json -d 'Print JSON, in which times are RFC 3339 in UTC'
 complete -c opensource-agent -n '__fish_seen_subcommand_from check' -l json -d 'Print JSON: a list of findings'
 complete -c opensource-agent -n '__fish_seen_subcommand_from render' -l snapshot -r -F -d 'The snapshot: as the API shows it, as the state directory keeps it (snapshot.json), or - for standard input'
