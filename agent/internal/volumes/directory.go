@@ -54,6 +54,9 @@ func (h *host) ensure(ctx context.Context, o order) outcome {
 	if len(missing) == 0 {
 		return h.check(ctx, reached, o)
 	}
+	if o.lookOnly {
+		return outcome{would: fmt.Sprintf("make the directory, owner %d:%d, mode %04o", o.UID, o.GID, ordered(o.Mode))}
+	}
 
 	// The table may be older than what was reached, and mount ids are used
 	// again: to write takes a fresh look.
@@ -82,6 +85,9 @@ func (h *host) check(ctx context.Context, d dir, o order) outcome {
 	if err != nil {
 		return outcome{err: err}
 	}
+	if begun && o.lookOnly {
+		return outcome{would: fmt.Sprintf("finish the directory: owner %d:%d, mode %04o", o.UID, o.GID, ordered(o.Mode))}
+	}
 	if begun {
 		return h.finish(ctx, d, o)
 	}
@@ -89,6 +95,9 @@ func (h *host) check(ctx context.Context, d dir, o order) outcome {
 		return outcome{err: err}
 	}
 	if o.known && h.ours(have, o.before) {
+		if o.lookOnly {
+			return outcome{would: o.change()}
+		}
 		if err := h.follow(ctx, d, have, o); err != nil {
 			return outcome{err: err}
 		}
@@ -130,6 +139,14 @@ func (h *host) follow(ctx context.Context, d dir, have owner, o order) error {
 		return d.chmod(ctx, ordered(o.Mode))
 	}
 	return nil
+}
+
+// change says what follow would do.
+func (o order) change() string {
+	if o.UID == o.before.UID && o.GID == o.before.GID && string(o.Mode) == o.before.Mode {
+		return ""
+	}
+	return fmt.Sprintf("change the directory: owner %d:%d, mode %04o", o.UID, o.GID, ordered(o.Mode))
 }
 
 // finish gives a directory of ours its owner and then its mode.

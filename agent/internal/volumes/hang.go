@@ -6,19 +6,14 @@ import (
 	"time"
 )
 
-// ensureInTime is ensure for storage that may hang.
+// ensureInTime is ensure for storage that may hang. Once a mount did, the
+// other volumes on it are not tried any more: each would cost its patience and
+// a thread.
 func (h *host) ensureInTime(ctx context.Context, o order, patience time.Duration) outcome {
-	return h.inTime(ctx, o.HostPath, patience, func(ctx context.Context) outcome { return h.ensure(ctx, o) })
-}
-
-// inTime does something about a volume whose storage may hang. Once a mount
-// did, the other volumes on it are not tried any more: each would cost its
-// patience and a thread.
-func (h *host) inTime(ctx context.Context, hostPath string, patience time.Duration, do func(context.Context) outcome) outcome {
 	if ctx.Err() != nil {
 		return outcome{err: fmt.Errorf("not looked at: the pass ran out of time (%w)", context.Cause(ctx))}
 	}
-	mountPoint := h.mounts.pointOf(h.root + hostPath)
+	mountPoint := h.mounts.pointOf(h.root + o.HostPath)
 	if h.hung[mountPoint] {
 		return outcome{err: fmt.Errorf("not looked at: the storage mounted at %q did not answer for another volume", mountPoint)}
 	}
@@ -26,7 +21,7 @@ func (h *host) inTime(ctx context.Context, hostPath string, patience time.Durati
 	limited, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	done := make(chan outcome, 1) // never blocks the one left behind
-	go func() { done <- do(limited) }()
+	go func() { done <- h.ensure(limited, o) }()
 	select {
 	case result := <-done:
 		return result

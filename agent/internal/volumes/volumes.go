@@ -64,36 +64,45 @@ func Ensure(ctx context.Context, volumes []checkin.Volume, previous map[int64]Re
 	if volumes == nil {
 		return nil, previous
 	}
+	results := make(map[string]checkin.VolumeReport, len(volumes))
+	records := make(map[int64]Record, len(volumes))
+	for i, done := range each(ctx, volumes, previous, opts, false) {
+		id := volumes[i].ID
+		if record, known := previous[id]; known {
+			records[id] = record
+		}
+		if done.record != nil {
+			records[id] = *done.record
+		}
+		results[strconv.FormatInt(id, 10)] = done.report()
+	}
+	return results, records
+}
+
+// each carries out every order, or only looks, and returns the outcomes in the
+// order of the volumes.
+func each(ctx context.Context, volumes []checkin.Volume, previous map[int64]Record, opts Options, lookOnly bool) []outcome {
 	if opts.Patience == 0 {
 		opts.Patience = DefaultPatience
 	}
-	results := make(map[string]checkin.VolumeReport, len(volumes))
-	records := make(map[int64]Record, len(volumes))
+	outcomes := make([]outcome, len(volumes))
 	refused := findFaults(volumes)
 	host, hostErr := readHost(strings.TrimSuffix(opts.Root, "/"))
 	for i, volume := range volumes {
 		record, known := previous[volume.ID]
-		if known {
-			records[volume.ID] = record
-		}
 		if record.Path != volume.HostPath {
 			record, known = Record{}, false // the record of another directory
 		}
-		var done outcome
 		switch {
 		case refused[i] != nil:
-			done.err = refused[i]
+			outcomes[i].err = refused[i]
 		case hostErr != nil:
-			done.err = hostErr
+			outcomes[i].err = hostErr
 		default:
-			done = host.ensureInTime(ctx, order{Volume: volume, before: record, known: known}, opts.Patience)
+			outcomes[i] = host.ensureInTime(ctx, order{Volume: volume, before: record, known: known, lookOnly: lookOnly}, opts.Patience)
 		}
-		if done.record != nil {
-			records[volume.ID] = *done.record
-		}
-		results[strconv.FormatInt(volume.ID, 10)] = done.report()
 	}
-	return results, records
+	return outcomes
 }
 
 // order is a volume as it is wanted, and what was remembered of it.
@@ -101,6 +110,8 @@ type order struct {
 	checkin.Volume
 	before Record
 	known  bool
+	// lookOnly says to find out what there is to do, and not to do it.
+	lookOnly bool
 }
 
 func (o order) record(created, finished bool) *Record {
@@ -111,6 +122,7 @@ func (o order) record(created, finished bool) *Record {
 type outcome struct {
 	record *Record // nil if the previous one stays
 	note   string
+	would  string // what is to be done, if it was only looked
 	err    error
 }
 
