@@ -110,18 +110,16 @@ func Undisturbed(digests map[string]string) bool {
 	return true
 }
 
-// Disturbed names the files on account of which digests are not Undisturbed:
-// those with another content, and those that a run has left half done.
-func Disturbed(digests map[string]string) (edited, unfinished []string) {
+// Edited names the files of a Report's Digests that somebody else has given
+// another content. What a run that was cut short has written is no edit.
+func Edited(digests map[string]string) []string {
+	var edited []string
 	for _, path := range slices.Sorted(maps.Keys(digests)) {
-		switch {
-		case cutShort(path):
-			unfinished = append(unfinished, path)
-		case !holds(path, digests[path]):
+		if !holds(path, digests[path]) && !cutShort(path) {
 			edited = append(edited, path)
 		}
 	}
-	return edited, unfinished
+	return edited
 }
 
 // holds reports whether a file has the content with that digest.

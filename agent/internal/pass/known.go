@@ -34,8 +34,8 @@ type KnownService struct {
 	state.Service
 	ActiveState string // see checkin.ServiceReport
 	Hold        *checkin.Hold
-	// Edited and Unfinished are those of apply.Disturbed.
-	Edited, Unfinished []string
+	Edited      []string // files with another content than was put in force
+	CutShort    bool     // a pass has not come to the end of an apply
 }
 
 // Know looks without a lock, and changes nothing.
@@ -60,6 +60,6 @@ func (p *pass) knownService(service services.Service) KnownService {
 	if hold, held := p.state.Holds[service.Name]; held && ended(hold, p.started) == "" {
 		known.Hold = &hold.Hold
 	}
-	known.Edited, known.Unfinished = apply.Disturbed(known.Digests)
+	known.Edited, known.CutShort = apply.Edited(known.Digests), p.engine.CutShort(service.Name)
 	return known
 }

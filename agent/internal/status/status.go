@@ -87,9 +87,9 @@ type Service struct {
 	// told last; Edited names the files that are changed at the moment.
 	Drift  []checkin.Drift `json:"drift"`
 	Edited []string        `json:"edited"`
-	// Unfinished names the files that a pass which was cut short has left half
-	// done. The next pass finishes or undoes it.
-	Unfinished []string `json:"unfinished"`
+	// CutShort is true if a pass has not come to the end of an apply. The next
+	// one finishes or undoes it.
+	CutShort bool `json:"cutShort"`
 }
 
 // Failure is an apply that has failed and is tried again.
@@ -173,7 +173,7 @@ func serviceOf(k pass.KnownService) Service {
 		Hold:        k.Hold,
 		Drift:       append([]checkin.Drift{}, k.Drift...),
 		Edited:      append([]string{}, k.Edited...),
-		Unfinished:  append([]string{}, k.Unfinished...),
+		CutShort:    k.CutShort,
 	}
 	if k.Retry != nil {
 		s.Failure = &Failure{Since: k.Retry.Since, Count: k.Retry.Failures, Next: k.Retry.After}

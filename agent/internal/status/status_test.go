@@ -165,14 +165,16 @@ func TestLocalEditsAndPassesThatWereCutShort(t *testing.T) {
 	if err := os.WriteFile(path, []byte("edited"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if nginx := h.nginx(h.status()); len(nginx.Edited) != 1 || nginx.Edited[0] != path {
-		t.Errorf("edited: %q", nginx.Edited)
+	if nginx := h.nginx(h.status()); len(nginx.Edited) != 1 || nginx.Edited[0] != path || nginx.CutShort {
+		t.Errorf("got %+v", nginx)
 	}
-	if err := os.WriteFile(filepath.Join(h.root, ".nginx.conf.opensource-agent.old"), nil, 0o644); err != nil {
-		t.Fatal(err)
+	for _, left := range []string{filepath.Join(h.root, ".nginx.conf.opensource-agent.old"), filepath.Join(h.dir(), "commit-nginx.json")} {
+		if err := os.WriteFile(left, nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
 	}
-	if nginx := h.nginx(h.status()); len(nginx.Edited) != 0 || len(nginx.Unfinished) != 1 || nginx.Unfinished[0] != path {
-		t.Errorf("edited: %q, unfinished: %q", nginx.Edited, nginx.Unfinished)
+	if nginx := h.nginx(h.status()); len(nginx.Edited) != 0 || !nginx.CutShort {
+		t.Errorf("got %+v", nginx)
 	}
 }
 

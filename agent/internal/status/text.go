@@ -131,8 +131,8 @@ func (t *text) service(s Service) {
 	for _, path := range s.Edited {
 		t.below("edited by somebody else: %s", path)
 	}
-	for _, path := range s.Unfinished {
-		t.below("left half done by a pass that was cut short: %s", path)
+	if s.CutShort {
+		t.below("a pass was cut short: the next one finishes or undoes what it has begun")
 	}
 }
 
