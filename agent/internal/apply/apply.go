@@ -46,6 +46,9 @@ type Service struct {
 	// Ready returns an error if the service could not be made to load a new
 	// configuration, for instance because there is no system bus.
 	Ready func(context.Context) error
+	// Writes are the files and folders that the main file names and that the
+	// validator opens or makes as the service would.
+	Writes []string
 	// Test asks the service's own validator about the content of the main
 	// file live, which lies at candidate, in the same folder; the two are the
 	// same for the live file itself. The error holds the validator's words.
@@ -59,6 +62,9 @@ type Service struct {
 	// Steady is how long the process has to stay up after the proof, if the
 	// time that is left allows it.
 	Steady time.Duration
+	// Action says in words what Activate would do to make the process load the
+	// files, such as "reload".
+	Action func(context.Context, Activation) string
 	// Activate makes the process load the live files and waits until it has
 	// proven to have done so. The error holds systemd's and the service's words.
 	Activate func(context.Context, Activation) error
@@ -95,6 +101,9 @@ type Engine struct {
 	// nil.
 	Log *slog.Logger
 
+	// Preview, if it is not nil, has the engine change nothing.
+	Preview *Preview
+
 	// reached is told the name of each step that was completed, in tests.
 	reached func(step string)
 }
@@ -127,6 +136,9 @@ type Report struct {
 //
 // A failure is not remembered: the next call tries again.
 func (e *Engine) Apply(ctx context.Context, service Service, result render.Result, last map[string]string) Report {
+	if e.Preview != nil {
+		return e.Preview.apply(ctx, e, service, result, last)
+	}
 	run := e.begin(service, result)
 	if len(result.Files) == 0 {
 		return run.skipped(ctx, last)
@@ -163,6 +175,9 @@ func (e *Engine) Apply(ctx context.Context, service Service, result render.Resul
 // cause. Nothing is touched, unless an earlier run was cut short: what that has
 // left half done is undone, since nothing will finish it.
 func (e *Engine) Refuse(ctx context.Context, service Service, cause error) Report {
+	if e.Preview != nil {
+		return e.Preview.refuse(service, cause)
+	}
 	return e.begin(service, render.Result{}).abandon(ctx, cause)
 }
 
@@ -267,7 +282,7 @@ func (r *run) test(ctx context.Context) error {
 	r.reached("staged")
 	main := r.files.main()
 	start := time.Now()
-	err := r.service.Test(ctx, main.candidate(), main.Path)
+	err := r.service.test(ctx, main.candidate(), main.Path)
 	r.report.Tested = time.Since(start)
 	if err != nil {
 		return err

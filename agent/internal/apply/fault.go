@@ -3,6 +3,9 @@ package apply
 import (
 	"context"
 	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
 	"time"
 
 	"opensource.internal/agent/render"
@@ -39,6 +42,9 @@ func (f *Fault) Error() string {
 // Test asks the service's validator about a result, and says how long that
 // took. Nothing is left behind, and no live file is touched.
 func (e *Engine) Test(ctx context.Context, service Service, result render.Result) (time.Duration, error) {
+	if e.Preview != nil {
+		return e.Preview.test(ctx, service, result)
+	}
 	files, err := compare(result.Files)
 	if err != nil {
 		return 0, err
@@ -48,6 +54,16 @@ func (e *Engine) Test(ctx context.Context, service Service, result render.Result
 	}
 	main := files.main()
 	start := time.Now()
-	err = service.Test(ctx, main.candidate(), main.Path)
+	err = service.test(ctx, main.candidate(), main.Path)
 	return time.Since(start), errors.Join(err, files.discard())
+}
+
+// test is Test where the service's own folders are there.
+func (s Service) test(ctx context.Context, candidate, live string) error {
+	for _, path := range s.Writes {
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return fmt.Errorf("make folder: %w", err)
+		}
+	}
+	return s.Test(ctx, candidate, live)
 }

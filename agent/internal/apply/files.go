@@ -46,11 +46,18 @@ type file struct {
 // compare looks at the live files, after clearing away what a killed run may
 // have staged beside them.
 func compare(wanted []render.File) (*files, error) {
-	set := &files{}
 	for _, want := range wanted {
 		if _, err := atomicfile.SweepFor(want.Path); err != nil {
 			return nil, err
 		}
+	}
+	return look(wanted)
+}
+
+// look looks at the live files and changes nothing.
+func look(wanted []render.File) (*files, error) {
+	set := &files{}
+	for _, want := range wanted {
 		file := &file{File: want, digest: digest(want.Content)}
 		var err error
 		if file.differs, err = differs(want); err != nil {

@@ -56,6 +56,7 @@ func (d dnsmasq) service() apply.Service {
 		},
 		Window:   func(time.Duration) time.Duration { return minWindow },
 		Steady:   steady,
+		Action:   d.action,
 		Activate: d.activate,
 	}
 }
@@ -68,6 +69,20 @@ func (d dnsmasq) test(ctx context.Context, candidate, live string) error {
 	}
 	err = command(ctx, dnsmasqTestTimeout, "dnsmasq", append([]string{"--test", "-C", candidate}, args...)...)
 	return blame(err, candidate, live)
+}
+
+func (d dnsmasq) action(ctx context.Context, a apply.Activation) string {
+	process, err := d.units.MainProcess(ctx, dnsmasqUnit)
+	if err != nil || d.needsRestart(ctx, a, process) {
+		return "restart"
+	}
+	return "SIGHUP"
+}
+
+// needsRestart reports whether the process may not have loaded the main file,
+// which it reads only when it starts.
+func (d dnsmasq) needsRestart(ctx context.Context, a apply.Activation, process systemd.Process) bool {
+	return a.Main || process.PID == 0 || d.startedBefore(ctx, a.Files[len(a.Files)-1])
 }
 
 func (d dnsmasq) activate(ctx context.Context, a apply.Activation) error {
@@ -95,7 +110,7 @@ func (d dnsmasq) load(ctx context.Context, a apply.Activation) (systemd.Process,
 	if err != nil {
 		return before, err
 	}
-	restart := a.Main || before.PID == 0 || d.startedBefore(ctx, a.Files[len(a.Files)-1])
+	restart := d.needsRestart(ctx, a, before)
 	if restart {
 		err = d.restart(ctx)
 	} else {

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -34,7 +32,7 @@ type nginx struct {
 	units    Units
 	revision string // the URL that tells the revision in force
 	errorLog string
-	folders  []string // that nginx insists on
+	writes   []string // what nginx opens or makes, also for a test
 	journal  journal
 }
 
@@ -44,10 +42,8 @@ func NGINX(units Units, paths render.Paths) Service {
 		units:    units,
 		revision: "http://127.0.0.1:80" + render.RevisionPath,
 		errorLog: paths.NGINXErrorLog,
-		folders: []string{
-			filepath.Dir(paths.NGINXErrorLog), filepath.Dir(paths.NGINXLog), filepath.Dir(paths.NGINXPid), filepath.Dir(paths.AuthCache),
-		},
-		journal: journalSince,
+		writes:   []string{paths.NGINXErrorLog, paths.NGINXLog, paths.NGINXPid, paths.AuthCache},
+		journal:  journalSince,
 	}
 	return Service{Service: n.service(), Render: render.NGINX}
 }
@@ -58,12 +54,14 @@ func (n nginx) service() apply.Service {
 		Unit:      nginxUnit,
 		Installed: func() error { return installed("nginx", "nginx") },
 		Ready:     func(ctx context.Context) error { return ready(ctx, n.units, nginxUnit, "nginx") },
+		Writes:    n.writes,
 		Test:      n.test,
 		Loaded: func(ctx context.Context, result render.Result) bool {
 			return n.serves(ctx, result.Revision) == nil
 		},
 		Window:   func(test time.Duration) time.Duration { return max(minWindow, 3*test) },
 		Steady:   steady,
+		Action:   n.action,
 		Activate: n.activate,
 	}
 }
@@ -72,13 +70,15 @@ func (n nginx) service() apply.Service {
 // servers of different kind share: see activate. Away from the error log, nginx
 // says the same of the same fault each time: no time of day, no process number.
 func (n nginx) test(ctx context.Context, candidate, live string) error {
-	for _, folder := range n.folders {
-		if err := os.MkdirAll(folder, 0o755); err != nil {
-			return fmt.Errorf("make folder: %w", err)
-		}
-	}
 	err := command(ctx, nginxTestTimeout, "nginx", "-t", "-q", "-e", "/dev/null", "-g", nginxGlobals, "-c", candidate)
 	return blamePorts(blame(err, candidate, live), live, candidate)
+}
+
+func (n nginx) action(ctx context.Context, _ apply.Activation) string {
+	if running(ctx, n.units, nginxUnit) != nil {
+		return "start"
+	}
+	return "reload"
 }
 
 func (n nginx) activate(ctx context.Context, a apply.Activation) error {
