@@ -46,13 +46,24 @@ func (p *pass) judge(snapshot state.Accepted) *checkin.Guard {
 	if p.RemovalGuard == 0 || snapshot.Snapshot.RemovalsConfirmed || digest(snapshot.Data) == digest(p.accepted.Data) {
 		return nil
 	}
-	for _, group := range guarded {
-		removed, total := group.removed(p.running(group.service), snapshot.Snapshot)
-		if removed > fewRemovals && removed*100 > total*p.RemovalGuard {
-			return &checkin.Guard{Removed: removed, Total: total, Kind: group.kind, ETag: snapshot.ETag}
+	for _, kind := range []checkin.GuardKind{checkin.GuardServices, checkin.GuardReservations} {
+		names, total := p.removed(kind, snapshot.Snapshot)
+		if removed := len(names); removed > fewRemovals && removed*100 > total*p.RemovalGuard {
+			p.removing = names
+			return &checkin.Guard{Removed: removed, Total: total, Kind: kind, ETag: snapshot.ETag}
 		}
 	}
 	return nil
+}
+
+// removed names the records in force, and says of how many, that are not in a
+// snapshot any more.
+func (p *pass) removed(kind checkin.GuardKind, snapshot checkin.Snapshot) (names []string, total int) {
+	service := "nginx"
+	if kind == checkin.GuardReservations {
+		service = "dnsmasq"
+	}
+	return checkin.Removed(kind, p.running(service), snapshot)
 }
 
 // running returns the snapshot of which the files of a service are in force; it
@@ -93,101 +104,27 @@ func (p *pass) dropHeldBack() {
 	}
 }
 
+// logHeldBack says in every pass what waits for whom.
 func (p *pass) logHeldBack() {
-	g := p.state.Guard
-	what := "services"
-	if g.Kind == checkin.GuardReservations {
-		what = "DHCP reservations"
-	}
-	p.Log.Warn(fmt.Sprintf("held back: the new snapshot removes %d of the %d %s in force here. If that is meant, confirm it on the manager's page /agents "+
+	p.Log.Warn(fmt.Sprintf("held back: the new snapshot removes %s. If that is meant, confirm it on the manager's page /agents "+
 		"or by POST /api/v1/sites/%d/confirm-removals; if this manager knows neither, by opensource-agent run --confirm-removals on this host",
-		g.Removed, g.Total, what, p.SiteID), "etag", g.ETag)
+		Removals(*p.state.Guard), p.SiteID), "removed", firstOf(p.removing), "etag", p.state.Guard.ETag)
 }
 
-// guarded are the groups of records that are counted together.
-var guarded = []group{
-	{checkin.GuardServices, "nginx", servicesOf},
-	{checkin.GuardReservations, "dnsmasq", reservationsOf},
+// Removals says in words what a snapshot that is held back would remove.
+func Removals(g checkin.Guard) string {
+	kind := "services"
+	if g.Kind == checkin.GuardReservations {
+		kind = "DHCP reservations"
+	}
+	return fmt.Sprintf("%d of the %d %s in force here", g.Removed, g.Total, kind)
 }
 
-type group struct {
-	kind    checkin.GuardKind
-	service string
-	// records returns the records of a snapshot; managed is false if it says
-	// nothing about them.
-	records func(checkin.Snapshot) (records []record, managed bool)
-}
-
-// record is one record by everything it can be recognised by. It is the same
-// as another if one of these is: a record that was renamed is still there, and
-// so is one of a manager that has numbered its records anew.
-type record []string
-
-// removed counts the records of before that are not in after any more.
-func (g group) removed(before, after checkin.Snapshot) (removed, total int) {
-	old, known := g.records(before)
-	kept, managed := g.records(after)
-	if !known || !managed {
-		return 0, 0
+// firstOf lists the first of many names.
+func firstOf(names []string) string {
+	const most = 10
+	if len(names) <= most {
+		return strings.Join(names, ", ")
 	}
-	there := map[string]bool{}
-	for _, record := range kept {
-		for _, name := range record {
-			there[name] = true
-		}
-	}
-	for _, record := range old {
-		if !record.in(there) {
-			removed++
-		}
-	}
-	return removed, len(old)
-}
-
-func (r record) in(there map[string]bool) bool {
-	for _, name := range r {
-		if there[name] {
-			return true
-		}
-	}
-	return false
-}
-
-// servicesOf recognises a service by its id, and by its public name or port.
-func servicesOf(s checkin.Snapshot) ([]record, bool) {
-	var records []record
-	for _, h := range s.NGINX.HTTPServices {
-		name := "http " + strings.ToLower(h.ExternalHostname+"."+h.ExternalDomain.Name)
-		records = append(records, identified(name, "http", h.ID))
-	}
-	for _, t := range s.NGINX.StreamServices {
-		name := fmt.Sprintf("%s %d", t.Protocol, t.ExternalPort)
-		records = append(records, identified(name, "stream", t.ID))
-	}
-	return records, true
-}
-
-func identified(name, kind string, id int64) record {
-	if id == 0 {
-		return record{name}
-	}
-	return record{name, fmt.Sprintf("%s id %d", kind, id)}
-}
-
-// reservationsOf recognises a reservation by the host name of its container,
-// and by its hardware address. Without all network fields dnsmasq is left as it
-// is, so that nothing is removed.
-func reservationsOf(s checkin.Snapshot) ([]record, bool) {
-	if s.Site == nil || len(s.Site.MissingNetworkFields()) > 0 {
-		return nil, false
-	}
-	var records []record
-	for _, node := range s.Site.Nodes {
-		for _, c := range node.Containers {
-			if c.MACAddress != "" && c.IPv4Address != "" {
-				records = append(records, record{"host " + strings.ToLower(c.Hostname), "mac " + strings.ToLower(string(c.MACAddress))})
-			}
-		}
-	}
-	return records, true
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }

@@ -68,6 +68,9 @@ func ended(hold state.Hold, now time.Time) string {
 
 func (p *pass) noteHold(name string, stands *state.Service, hold state.Hold) {
 	message := "held " + describe(hold)
+	if p.engine.CutShort(name) {
+		message += " (an earlier pass was cut short while it replaced files: they are left as they are until then)"
+	}
 	if stands.Outcome != checkin.OutcomeHeld || stands.Message != message {
 		p.Log.Info(message, "service", name)
 	}

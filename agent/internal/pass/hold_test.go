@@ -233,6 +233,31 @@ func TestALostHoldEnds(t *testing.T) {
 	}
 }
 
+// What a killed pass has left half done is left alone too, and said; it is made
+// good after the hold.
+func TestAHoldKeepsWhatAKilledPassHasLeft(t *testing.T) {
+	s := newSite(t)
+	s.publish(lab())
+	s.pass(Settled)
+	before := s.read("etc/nginx/nginx.conf")
+	s.cutShort("nginx", "etc/nginx/nginx.conf", "# never proven\n")
+	s.hold("nginx")
+	s.take()
+	code, log := s.logged()
+	if code != Settled || !strings.Contains(log, "cut short") || s.read("etc/nginx/nginx.conf") != "# never proven\n" {
+		t.Errorf("exit code %d:\n%s", code, log)
+	}
+	requests, _ := s.take()
+	if r := last(t, requests).Services["nginx"]; !strings.Contains(r.Message, "cut short") {
+		t.Errorf("nginx: %+v", r)
+	}
+	s.release("nginx")
+	s.undoes(Settled)
+	if s.read("etc/nginx/nginx.conf") != before {
+		t.Error("what was never proven stays")
+	}
+}
+
 func TestVolumesAndReportsGoOnUnderAHold(t *testing.T) {
 	s := newSite(t)
 	s.publish(lab())

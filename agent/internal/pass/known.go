@@ -18,6 +18,7 @@ type Known struct {
 	Accepted   state.Accepted // without data before the first snapshot
 	AcceptedAt time.Time
 	Running    *checkin.Running
+	Guard      *checkin.Guard // the snapshot that is held back, or nil
 	Services   []KnownService // in the order in which they are applied
 	Volumes    map[string]checkin.VolumeReport
 	Host       host.Facts
@@ -45,6 +46,7 @@ func Know(ctx context.Context, o Options) Known {
 	known := Known{Templates: p.templates.Overridden()}
 	p.state, p.accepted, known.AcceptedAt, known.Warnings = state.Read(o.StateDirectory)
 	p.look(ctx)
+	known.Guard = p.state.Guard
 	known.Accepted, known.Running, known.Volumes = p.accepted, p.state.Running, p.state.Volumes.Results
 	known.Host, known.Facts, known.Code = p.facts, p.renderFacts(), p.inForceCode()
 	for _, service := range p.services {

@@ -100,7 +100,9 @@ type pass struct {
 	accepted state.Accepted
 	// heldBack is one that came later and is not accepted, since it removes
 	// too much; Data is nil if there is none. state.Guard goes with it.
-	heldBack  state.Accepted
+	heldBack state.Accepted
+	// removing are the names of what it would remove.
+	removing  []string
 	paths     render.Paths
 	templates *render.Templates
 	units     *systemd.Manager // asked nothing with a Root

@@ -25,8 +25,11 @@ type Status struct {
 	Site     *Site     `json:"site"`
 	Snapshot *Snapshot `json:"snapshot"`
 	// Running is the latest snapshot that was in force as a whole, or null.
-	Running  *checkin.Running `json:"running"`
-	LastPass *LastPass        `json:"lastPass"`
+	Running *checkin.Running `json:"running"`
+	// Guard is the snapshot that is held back because it removes too much, or
+	// null.
+	Guard    *checkin.Guard `json:"guard"`
+	LastPass *LastPass      `json:"lastPass"`
 	// NextPass is when the timer starts the next pass; null if it does not.
 	NextPass     *time.Time                      `json:"nextPass"`
 	Services     []Service                       `json:"services"`
@@ -120,6 +123,7 @@ func Gather(ctx context.Context, o pass.Options) (Status, error) {
 		At:           time.Now().UTC().Truncate(time.Second),
 		Agent:        Agent{Version: o.Version, Templates: append([]string{}, known.Templates...)},
 		Running:      known.Running,
+		Guard:        known.Guard,
 		Services:     []Service{},
 		Volumes:      map[string]checkin.VolumeReport{},
 		Certificates: map[string]Certificate{},

@@ -64,6 +64,9 @@ func (t *text) site(s Status) {
 	if s.Running != nil && s.Running.ETag != s.Snapshot.tag() {
 		t.below("the last one that was in force as a whole is %s, since %s", short(s.Running.ETag), t.ago(s.Running.Since))
 	}
+	if s.Guard != nil {
+		t.below("snapshot %s is held back: it removes %s", short(s.Guard.ETag), pass.Removals(*s.Guard))
+	}
 	t.lastPass(s.LastPass)
 	if s.NextPass != nil {
 		t.below("next pass by the timer in %s", span(s.NextPass.Sub(t.now)))

@@ -35,6 +35,7 @@ func full() Status {
 		Site:     &Site{ID: 1, Name: "lab"},
 		Snapshot: &Snapshot{ETag: `"b"`, AcceptedAt: now.Add(-time.Hour)},
 		Running:  &checkin.Running{ETag: `"a"`, Since: now.Add(-50 * time.Hour)},
+		Guard:    &checkin.Guard{Removed: 60, Total: 100, Kind: checkin.GuardServices, ETag: `"c"`},
 		LastPass: &LastPass{EndedAt: before(12 * time.Second), ExitCode: new(4)},
 		NextPass: new(now.Add(18 * time.Second)),
 		Services: []Service{
