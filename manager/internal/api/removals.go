@@ -50,5 +50,5 @@ func readETag(text string) (etag string, ok bool) {
 	if !strings.HasPrefix(etag, `"`) {
 		etag = `"` + etag + `"`
 	}
-	return etag, checkin.ValidETag(etag) && etag != `""`
+	return etag, checkin.ValidETag(etag)
 }
