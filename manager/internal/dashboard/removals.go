@@ -74,7 +74,11 @@ func (d *dashboard) removalsOf(agentID int64) templ.SafeURL {
 }
 
 func removes(g checkin.Guard) string {
-	return fmt.Sprintf("removes %d of %d %s", g.Removed, g.Total, cmp.Or(string(g.Kind), "records"))
+	kind := cmp.Or(string(g.Kind), "records")
+	if g.Kind == checkin.GuardReservations {
+		kind = "DHCP reservations"
+	}
+	return fmt.Sprintf("removes %d of %d %s", g.Removed, g.Total, kind)
 }
 
 // confirmedRemovals are the sites for which a mass removal is confirmed.

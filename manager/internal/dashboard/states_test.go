@@ -33,7 +33,7 @@ func everyState(t *testing.T) (s *servertest.Server, cookie string) {
 		{Kind: checkin.KindStream, ID: 9, Name: "tcp 2201", Reason: "the port is used twice"},
 	}
 	edited := good
-	edited.Drift = []checkin.Drift{{Path: "/etc/nginx/nginx.conf", Diff: "--- found\n+++ restored\n@@ -12,3 +12,3 @@\n http {\n-    server_tokens on;\n+    server_tokens off;\n"}}
+	edited.Drift = []checkin.Drift{{Path: "/etc/nginx/nginx.conf", Diff: "--- managed\n+++ found\n@@ -12,3 +12,3 @@\n http {\n-    server_tokens off;\n+    server_tokens on;\n"}}
 	agents := []struct {
 		name   string
 		nginx  checkin.ServiceReport

@@ -135,7 +135,7 @@ func TestUpgradeFromSchemaOne(t *testing.T) {
 		t.Errorf("schema %d, %v", version, err)
 	}
 	agent, err := s.FindAgent(t.Context(), 1, "agent")
-	if err != nil || agent.Drift != nil && len(agent.Drift) != 0 || len(agent.Report.Services["nginx"].Drift) != 1 {
+	if err != nil || len(agent.Drift) != 0 || len(agent.Report.Services["nginx"].Drift) != 1 {
 		t.Errorf("%+v, %v", agent, err)
 	}
 	requireCounting(t, s)
