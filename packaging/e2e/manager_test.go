@@ -121,6 +121,7 @@ type agent struct {
 	Services     map[string]checkin.ServiceReport
 	Running      *checkin.Running
 	Certificates map[string]checkin.Certificate
+	Guard        *checkin.Guard
 }
 
 // agent returns the agent of a site.
