@@ -61,7 +61,7 @@ func (c *checkCommand) run(ctx context.Context, env environment) pass.Code {
 
 // inspection is what can be known of this host, as far as its settings allow.
 type inspection struct {
-	settings  config.Config
+	pass      pass.Options
 	known     pass.Known
 	preflight preflight.Options
 	close     func()
@@ -82,7 +82,7 @@ func inspect(ctx context.Context, env environment) (inspection, error) {
 	known := pass.Know(ctx, options)
 	units := systemd.New()
 	return inspection{
-		settings:  settings,
+		pass:      options,
 		known:     known,
 		preflight: preflightOptions(settings, mistaken, env, options, known, units),
 		close:     units.Close,

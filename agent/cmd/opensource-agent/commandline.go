@@ -26,6 +26,7 @@ type commandLine struct {
 	Run     runCommand     `cmd:"" default:"withargs" help:"Do one pass. This is what happens without a command."`
 	Status  statusCommand  `cmd:"" help:"Tell how the site of this host stands."`
 	Check   checkCommand   `cmd:"" help:"Look at everything a pass depends on, and say what to do."`
+	Bundle  bundleCommand  `cmd:"" help:"Write a support archive, without secrets."`
 	Render  renderCommand  `cmd:"" help:"Render a snapshot into a folder, offline."`
 	Hold    holdCommand    `cmd:"" help:"Leave nginx or dnsmasq alone for a while: no apply, no repair, no reload."`
 	Release releaseCommand `cmd:"" help:"End a hold before its time."`

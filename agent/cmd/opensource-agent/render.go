@@ -23,10 +23,11 @@ import (
 // renderCommand renders a snapshot without a manager, and without touching
 // anything but the folder it writes to. It needs no root.
 type renderCommand struct {
-	Snapshot string `required:"" placeholder:"FILE" help:"The snapshot: as the API shows it, as the state directory keeps it (snapshot.json), or - for standard input."`
-	Out      string `required:"" placeholder:"DIR" help:"Write the files below this folder, which must be empty or new."`
-	Facts    string `placeholder:"FILE" help:"What the host can do, as a support archive holds it (facts.json). Default: what this host can do."`
-	Force    bool   `help:"Write into a folder that is not empty: replace files of the same name and leave the others."`
+	Snapshot  string `required:"" placeholder:"FILE" help:"The snapshot: as the API shows it, as the state directory keeps it (snapshot.json), or - for standard input."`
+	Out       string `required:"" placeholder:"DIR" help:"Write the files below this folder, which must be empty or new."`
+	Facts     string `placeholder:"FILE" help:"What the host can do, as a support archive holds it (facts.json). Default: what this host can do."`
+	Templates string `placeholder:"DIR" help:"Templates that take the place of the embedded ones, as a support archive holds them. Default: those of this host."`
+	Force     bool   `help:"Write into a folder that is not empty: replace files of the same name and leave the others."`
 }
 
 // Help implements kong.HelpProvider.
@@ -35,7 +36,7 @@ func (*renderCommand) Help() string {
 
 Examples:
   opensource-agent render --snapshot /var/lib/opensource-agent/snapshot.json --out /tmp/site
-  opensource-agent render --snapshot bundle/snapshot.json --facts bundle/facts.json --out /tmp/site
+  opensource-agent render --snapshot bundle/snapshot.json --facts bundle/facts.json --templates bundle/templates --out /tmp/site
 
 Exit status: 0 rendered, 2 usage or a file that cannot be used (nothing is written), 4 rendered without the records listed, or a service could not be rendered at all (nothing is written then).`
 }
@@ -50,6 +51,11 @@ func (c *renderCommand) run(ctx context.Context, env environment) pass.Code {
 		return env.fail(pass.Usage, err)
 	}
 	options := pass.Options{Root: settings.Root, ManagerUpstream: settings.ManagerUpstream, ManagerHostname: settings.ManagerHostname}
+	if c.Templates != "" {
+		if options.Templates, err = folder(c.Templates); err != nil {
+			return env.fail(pass.Usage, err)
+		}
+	}
 	facts, err := c.facts(ctx, env, options, snapshot)
 	if err != nil {
 		return env.fail(pass.Usage, err)
@@ -63,6 +69,19 @@ func (c *renderCommand) run(ctx context.Context, env environment) pass.Code {
 		return env.fail(pass.Usage, err)
 	}
 	return c.tell(env.stdout, rendered)
+}
+
+// folder is --templates, which must not be a mistake: without any templates in
+// it the embedded ones are used.
+func folder(name string) (fs.FS, error) {
+	info, err := os.Stat(name)
+	if err != nil {
+		return nil, fmt.Errorf("--templates: %w", err)
+	}
+	if !info.IsDir() {
+		return nil, fmt.Errorf("--templates: %s is not a folder", name)
+	}
+	return os.DirFS(name), nil
 }
 
 // readSnapshot reads a snapshot in any of the forms people have one in.

@@ -1,6 +1,9 @@
 package config
 
 import (
+	"net/url"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -76,9 +79,55 @@ func shown(name, value string) string {
 	if name == "API_KEY" {
 		return "set"
 	}
-	scheme, rest, isAddress := strings.Cut(value, "//")
-	if at := strings.LastIndexByte(rest, '@'); isAddress && at >= 0 { // user and password
-		return scheme + "//…" + rest[at:]
+	if info := userInfo(value); info != "" {
+		return strings.Replace(value, info, "…", 1)
 	}
 	return value
+}
+
+// userInfo is the user and password in an address, which may lack its scheme.
+func userInfo(value string) string {
+	rest := value
+	if _, after, found := strings.Cut(value, "//"); found {
+		rest = after
+	}
+	if at := strings.LastIndexByte(rest, '@'); at > 0 {
+		return rest[:at]
+	}
+	return ""
+}
+
+// Secrets returns what must be shown to nobody, wherever it is set: keys, also
+// those that another one takes the place of, and passwords in addresses.
+func Secrets(flags Flags, environ []string) []string {
+	r, bySystemd, err := open(flags, environ)
+	if err != nil {
+		return nil
+	}
+	if bySystemd {
+		r.readFiles()
+	}
+	r.config(bySystemd)
+	var found []string
+	for _, source := range r.sources {
+		files := []string{source.values["API_KEY_FILE"]}
+		if folder := source.values["CREDENTIALS_DIRECTORY"]; folder != "" {
+			files = append(files, filepath.Join(folder, "api-key"))
+		}
+		for _, file := range files {
+			if content, err := os.ReadFile(file); err == nil {
+				found = append(found, strings.TrimSpace(string(content)))
+			}
+		}
+		found = append(found, source.values["API_KEY"])
+		for _, name := range r.asked {
+			info := userInfo(source.values[name])
+			_, password, _ := strings.Cut(info, ":")
+			found = append(found, info, password)
+			if plain, err := url.PathUnescape(password); err == nil {
+				found = append(found, plain)
+			}
+		}
+	}
+	return slices.DeleteFunc(found, func(secret string) bool { return secret == "" })
 }

@@ -3,6 +3,7 @@ package config
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -57,5 +58,34 @@ func TestExplainWhatSystemdGave(t *testing.T) {
 	}
 	if len(settings) != 2 {
 		t.Errorf("got %+v", settings)
+	}
+}
+
+func TestSecrets(t *testing.T) {
+	root := t.TempDir()
+	write := func(name, content string) string {
+		path := filepath.Join(root, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	write("/etc/environment", "API_KEY=old-key\nhttps_proxy=http://user:p%40ss@proxy:3128\nHTTP_PROXY=me:word@proxy\n")
+	write(File, "API_KEY='the key'\nAPI_KEY_FILE="+write("/key", "filed-key\n")+"\n")
+	write("/credentials/api-key", "system-key\n")
+	found := Secrets(Flags{Root: root, ManagerURL: "https://admin:admin@m"}, []string{"API_KEY=shell-key", "CREDENTIALS_DIRECTORY=" + root + "/credentials"})
+	for _, want := range []string{"old-key", "the key", "filed-key", "system-key", "shell-key", "user:p%40ss", "p@ss", "word", "admin"} {
+		if !slices.Contains(found, want) {
+			t.Errorf("%q is not in %q", want, found)
+		}
+	}
+	if slices.Contains(found, "") {
+		t.Error("nothing is a secret")
+	}
+	if got := shown("HTTP_PROXY", "me:word@proxy"); got != "…@proxy" {
+		t.Errorf("an address without a scheme is shown as %q", got)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"time"
 
@@ -80,6 +81,8 @@ type Options struct {
 	// Root relocates all files that are written, and turns systemd off, if it
 	// is not empty.
 	Root string
+	// Templates take the place of the embedded ones; nil: those of Overrides.
+	Templates fs.FS
 	// ByHand tries what has failed at once, as a person expects.
 	ByHand bool
 	// RemovalGuard is the share of the running records, in percent, that a
@@ -173,7 +176,10 @@ func prepare(o Options) *pass {
 		p.ManagerHostname = "" // no server for it, and no certificate to tell of
 	}
 	p.paths = relocated(o.Root)
-	p.templates = render.LoadTemplates(Overrides(o.Root))
+	if p.Templates == nil {
+		p.Templates = Overrides(o.Root)
+	}
+	p.templates = render.LoadTemplates(p.Templates)
 	p.units = systemd.New()
 	p.services = services.All(p.units, p.paths)
 	p.engine = apply.Engine{Reload: o.Root == "", Records: o.StateDirectory, Log: o.Log}

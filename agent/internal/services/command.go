@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -48,31 +49,39 @@ func command(ctx context.Context, timeout time.Duration, name string, args ...st
 // Output runs a tool as command does, and returns what it has written on either
 // stream.
 func Output(ctx context.Context, timeout time.Duration, name string, args ...string) (string, error) {
+	var written capped
+	err := Run(ctx, timeout, &written, name, args...)
+	text := strings.TrimSpace(written.kept.String())
+	var exit *exec.ExitError
+	if errors.As(err, &exit) && exit.Exited() && text != "" {
+		return text, &verdict{text}
+	}
+	return text, err
+}
+
+// Run runs a tool to its end, or kills it with all it has started when the time
+// is over. What it writes on either stream goes to out.
+func Run(ctx context.Context, timeout time.Duration, out io.Writer, name string, args ...string) error {
 	path, err := program(name)
 	if err != nil {
-		return "", err
+		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	var written capped
 	cmd := exec.CommandContext(ctx, path, args...)
-	cmd.Stdout, cmd.Stderr = &written, &written
+	cmd.Stdout, cmd.Stderr = out, out
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = time.Second
 
 	err = cmd.Run()
-	text := strings.TrimSpace(written.kept.String())
-	var exit *exec.ExitError
-	switch {
-	case ctx.Err() != nil:
-		return text, fmt.Errorf("%s %s was stopped before it ended: %w", name, args[0], ctx.Err())
-	case errors.As(err, &exit) && exit.Exited() && text != "":
-		return text, &verdict{text}
-	case err != nil:
-		return text, fmt.Errorf("%s %s: %w", name, args[0], err)
+	if ctx.Err() != nil {
+		return fmt.Errorf("%s %s was stopped before it ended: %w", name, args[0], ctx.Err())
 	}
-	return text, nil
+	if err != nil {
+		return fmt.Errorf("%s %s: %w", name, args[0], err)
+	}
+	return nil
 }
 
 // capped is a buffer that drops what goes beyond maxOutput.

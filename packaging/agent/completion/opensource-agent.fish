@@ -1,5 +1,5 @@
 # fish completion for opensource-agent, generated from its command line
-set -l commands run status check render hold release
+set -l commands run status check bundle render hold release
 complete -c opensource-agent -f
 complete -c opensource-agent -l help -d 'Show context-sensitive help'
 complete -c opensource-agent -l root -x -a '(__fish_complete_directories (commandline -ct))' -d 'Write all files below this folder and leave systemd alone: for demonstrations and tests'
@@ -11,6 +11,7 @@ complete -c opensource-agent -l version -d 'Print the version and exit'
 complete -c opensource-agent -n "not __fish_seen_subcommand_from $commands" -a run -d 'Do one pass'
 complete -c opensource-agent -n "not __fish_seen_subcommand_from $commands" -a status -d 'Tell how the site of this host stands'
 complete -c opensource-agent -n "not __fish_seen_subcommand_from $commands" -a check -d 'Look at everything a pass depends on, and say what to do'
+complete -c opensource-agent -n "not __fish_seen_subcommand_from $commands" -a bundle -d 'Write a support archive, without secrets'
 complete -c opensource-agent -n "not __fish_seen_subcommand_from $commands" -a render -d 'Render a snapshot into a folder, offline'
 complete -c opensource-agent -n "not __fish_seen_subcommand_from $commands" -a hold -d 'Leave nginx or dnsmasq alone for a while: no apply, no repair, no reload'
 complete -c opensource-agent -n "not __fish_seen_subcommand_from $commands" -a release -d 'End a hold before its time'
@@ -18,9 +19,11 @@ complete -c opensource-agent -n "not __fish_seen_subcommand_from $commands" -l c
 complete -c opensource-agent -n '__fish_seen_subcommand_from run' -l confirm-removals -d 'Accept the snapshot that is held back because it removes a large share of what runs here'
 complete -c opensource-agent -n '__fish_seen_subcommand_from status' -l json -d 'Print JSON, in which times are RFC 3339 in UTC'
 complete -c opensource-agent -n '__fish_seen_subcommand_from check' -l json -d 'Print JSON: a list of findings'
+complete -c opensource-agent -n '__fish_seen_subcommand_from bundle' -l out -r -F -d 'Write the archive to this file, which must not exist; - is standard output'
 complete -c opensource-agent -n '__fish_seen_subcommand_from render' -l snapshot -r -F -d 'The snapshot: as the API shows it, as the state directory keeps it (snapshot.json), or - for standard input'
 complete -c opensource-agent -n '__fish_seen_subcommand_from render' -l out -x -a '(__fish_complete_directories (commandline -ct))' -d 'Write the files below this folder, which must be empty or new'
 complete -c opensource-agent -n '__fish_seen_subcommand_from render' -l facts -r -F -d 'What the host can do, as a support archive holds it (facts.json)'
+complete -c opensource-agent -n '__fish_seen_subcommand_from render' -l templates -x -a '(__fish_complete_directories (commandline -ct))' -d 'Templates that take the place of the embedded ones, as a support archive holds them'
 complete -c opensource-agent -n '__fish_seen_subcommand_from render' -l force -d 'Write into a folder that is not empty: replace files of the same name and leave the others'
 complete -c opensource-agent -n '__fish_seen_subcommand_from hold' -l for -x -d 'How long, such as 90m, 2h or 3d; at most 30d'
 complete -c opensource-agent -n '__fish_seen_subcommand_from hold' -l reason -x -d 'Why: for the log and the manager\'s page'
