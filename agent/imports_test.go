@@ -50,7 +50,7 @@ var layers = map[string][]string{
 	"internal/measure/passes":  {},
 	"cmd/opensource-agent": {
 		"checkin", "render", "internal/bundle", "internal/config", "internal/pass", "internal/preflight", "internal/status",
-		"internal/systemd", "github.com/alecthomas/kong", "github.com/systemd/slog-journal",
+		"internal/systemd", "internal/volumes", "github.com/alecthomas/kong", "github.com/systemd/slog-journal",
 	},
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"syscall"
 
@@ -12,7 +13,20 @@ import (
 
 // runCommand does one pass.
 type runCommand struct {
+	DryRun          bool `help:"Check in, and print what the pass would do, but do nothing of it."`
 	ConfirmRemovals bool `help:"Accept the snapshot that is held back because it removes a large share of what runs here."`
+}
+
+// Help implements kong.HelpProvider.
+func (*runCommand) Help() string {
+	return `Examples:
+  sudo opensource-agent
+  sudo opensource-agent --log-level debug
+  sudo opensource-agent run --dry-run
+
+A dry run prints the difference of each file, what would be reloaded, what the service's own test says of the candidate, records that would be left out and volumes that would be made. The manager sees a check-in as any other, and still waits for what was not told yet.
+
+Exit status of a dry run: that of the pass, but ` + fmt.Sprintf("%d", pass.WouldChange) + ` in the place of 0 if something would change.`
 }
 
 func (c *runCommand) run(ctx context.Context, env environment) pass.Code {
@@ -25,6 +39,9 @@ func (c *runCommand) run(ctx context.Context, env environment) pass.Code {
 	useProxies(settings)
 	o := options(settings, env)
 	o.ConfirmRemovals = c.ConfirmRemovals
+	if c.DryRun {
+		return dryRun(ctx, env, o)
+	}
 	return pass.Run(ctx, o)
 }
 

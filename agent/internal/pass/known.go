@@ -44,7 +44,9 @@ func Know(ctx context.Context, o Options) Known {
 	p := prepare(o)
 	defer p.close()
 	known := Known{Templates: p.templates.Overridden()}
-	p.state, p.accepted, known.AcceptedAt, known.Warnings = state.Read(o.StateDirectory)
+	dir := state.OpenToRead(o.StateDirectory)
+	p.state, p.accepted, known.Warnings = dir.Load()
+	known.AcceptedAt = dir.AcceptedAt()
 	p.look(ctx)
 	known.Guard = p.state.Guard
 	known.Accepted, known.Running, known.Volumes = p.accepted, p.state.Running, p.state.Volumes.Results

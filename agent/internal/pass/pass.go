@@ -37,6 +37,8 @@ const (
 	Rejected      Code = 4 // something of the snapshot is not in force
 	NeedsAPerson  Code = 5 // a rollback failed
 	AnotherPassOn Code = 6 // another pass is running
+
+	WouldChange Code = 10 // a pass would change something; of Foresee alone
 )
 
 // String says what a code means.
@@ -56,6 +58,8 @@ func (c Code) String() string {
 		return "a rollback failed"
 	case AnotherPassOn:
 		return "another pass is running"
+	case WouldChange:
+		return "something would change"
 	}
 	return "unknown"
 }
@@ -155,6 +159,11 @@ func begin(ctx context.Context, o Options) (*pass, func(), error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	return resume(o, dir), unlock, nil
+}
+
+// resume makes a pass that knows what is in the state directory.
+func resume(o Options, dir *state.Dir) *pass {
 	p := prepare(o)
 	p.dir = dir
 	var warnings []error
@@ -166,7 +175,7 @@ func begin(ctx context.Context, o Options) (*pass, func(), error) {
 		p.state.Services = map[string]state.Service{}
 	}
 	p.noteHolds(p.started)
-	return p, unlock, nil
+	return p
 }
 
 // prepare makes a pass that knows nothing yet.

@@ -37,6 +37,8 @@ type Dir struct {
 	mutex sync.Mutex
 	// onDisk holds the digest of each file as it was last read or written.
 	onDisk map[string][sha256.Size]byte
+	// toRead is true if nothing is written or removed.
+	toRead bool
 }
 
 // Open returns the state directory and makes it if it is missing, with mode
@@ -58,16 +60,20 @@ func Open(dir string) (*Dir, error) {
 	return &Dir{path: dir, onDisk: map[string][sha256.Size]byte{}}, nil
 }
 
-// Read is Load for whoever only looks: it takes no lock, makes no directory, and
-// says when the snapshot was accepted.
-func Read(dir string) (State, Accepted, time.Time, []error) {
-	d := &Dir{path: dir, onDisk: map[string][sha256.Size]byte{}}
-	state, accepted, warnings := d.Load()
-	info, err := os.Stat(filepath.Join(dir, snapshotFile))
-	if err != nil || accepted.Data == nil {
-		return state, accepted, time.Time{}, warnings
+// OpenToRead returns the state directory for whoever only looks. It need not
+// exist. What is saved in it is lost, and what is dropped stays.
+func OpenToRead(dir string) *Dir {
+	return &Dir{path: dir, onDisk: map[string][sha256.Size]byte{}, toRead: true}
+}
+
+// AcceptedAt returns when the accepted snapshot was saved; the zero time if
+// there is none.
+func (d *Dir) AcceptedAt() time.Time {
+	info, err := os.Stat(filepath.Join(d.path, snapshotFile))
+	if err != nil {
+		return time.Time{}
 	}
-	return state, accepted, info.ModTime(), warnings
+	return info.ModTime()
 }
 
 // Load reads both files. It cannot fail: the errors are warnings, one per
@@ -206,6 +212,9 @@ func (d *Dir) DropSnapshots() error {
 func (d *Dir) remove(name string) error {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
+	if d.toRead {
+		return nil
+	}
 	delete(d.onDisk, name)
 	err := os.Remove(filepath.Join(d.path, name))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -249,6 +258,9 @@ func (d *Dir) read(name string) ([]byte, error) {
 func (d *Dir) write(name string, content []byte) error {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
+	if d.toRead {
+		return nil
+	}
 	sum := sha256.Sum256(content)
 	if known, ok := d.onDisk[name]; ok && known == sum {
 		return nil

@@ -59,13 +59,13 @@ func (t *text) site(s Status) {
 		t.line("site %d %s: %s", s.Site.ID, s.Site.Name, t.inForce(s))
 	}
 	if s.Snapshot != nil {
-		t.below("snapshot %s accepted %s", short(s.Snapshot.ETag), t.ago(s.Snapshot.AcceptedAt))
+		t.below("snapshot%s accepted %s", after(" ", ShortTag(s.Snapshot.ETag)), t.ago(s.Snapshot.AcceptedAt))
 	}
 	if s.Running != nil && s.Running.ETag != s.Snapshot.tag() {
-		t.below("the last one that was in force as a whole is %s, since %s", short(s.Running.ETag), t.ago(s.Running.Since))
+		t.below("the last one that was in force as a whole is %s, since %s", ShortTag(s.Running.ETag), t.ago(s.Running.Since))
 	}
 	if s.Guard != nil {
-		t.below("snapshot %s is held back: it removes %s", short(s.Guard.ETag), pass.Removals(*s.Guard))
+		t.below("snapshot %s is held back: it removes %s", ShortTag(s.Guard.ETag), pass.Removals(*s.Guard))
 	}
 	t.lastPass(s.LastPass)
 	if s.NextPass != nil {
@@ -224,8 +224,8 @@ func (t *text) rest(s Status) {
 	}
 }
 
-// short is enough of a tag to tell it from others.
-func short(etag string) string {
+// ShortTag is enough of a tag to tell it from others.
+func ShortTag(etag string) string {
 	const enough = 12
 	etag = strings.Trim(etag, `"`)
 	if len(etag) > enough {

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"opensource.internal/agent/checkin"
+	"opensource.internal/agent/internal/pass"
+)
+
+// dryRuns are runs on one host, below a root of its own, whose manager answers
+// with a snapshot or, if that is nil, not at all.
+type dryRuns struct {
+	t        *testing.T
+	root     string
+	snapshot []byte
+	manager  *httptest.Server
+}
+
+func newDryRuns(t *testing.T) *dryRuns {
+	t.Helper()
+	for _, tool := range []string{"nginx", "dnsmasq"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Skipf("NOT TESTED: needs %s: %v", tool, err)
+		}
+	}
+	if os.Getuid() != 0 {
+		t.Skip("NOT TESTED: needs root, since nginx -t binds ports below 1024")
+	}
+	d := &dryRuns{t: t, root: t.TempDir()}
+	d.manager = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if d.snapshot == nil {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = fmt.Fprintf(w, `{"data":%s}`, d.snapshot)
+	}))
+	t.Cleanup(d.manager.Close)
+	return d
+}
+
+func (d *dryRuns) publish(snapshot checkin.Snapshot) {
+	d.t.Helper()
+	data, _, err := checkin.Encode(snapshot)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	d.snapshot = data
+}
+
+func (d *dryRuns) run(want pass.Code, args ...string) string {
+	d.t.Helper()
+	temporary := d.t.TempDir()
+	d.t.Setenv("TMPDIR", temporary)
+	var stdout, stderr bytes.Buffer
+	args = append(args, "--root", d.root, "--site-id", "1", "--manager-url", d.manager.URL)
+	if code := runWith(args, nil, &stdout, &stderr); code != want {
+		d.t.Errorf("%q ended with %d, want %d:\n%s%s", args, code, want, stdout.String(), stderr.String())
+	}
+	if left := treeOf(d.t, temporary); len(left) > 0 {
+		d.t.Errorf("left behind: %q", left)
+	}
+	return stdout.String()
+}
+
+func (d *dryRuns) says(out string, parts ...string) {
+	d.t.Helper()
+	for _, part := range parts {
+		if !strings.Contains(out, part) {
+			d.t.Errorf("it does not say %q:\n%s", part, out)
+		}
+	}
+}
+
+func TestDryRun(t *testing.T) {
+	d := newDryRuns(t)
+	site, err := readSnapshot(answerFile, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	site.Site.Volumes = []checkin.Volume{} // there is no disk for them
+	d.publish(site)
+
+	out := d.run(pass.WouldChange, "run", "--dry-run")
+	d.says(out, "which the manager has just sent\n", "\nnginx: 1 file would be changed, nothing reloaded; its own test accepts the candidate\n--- /dev/null\n+++ "+
+		d.root+"/etc/nginx/nginx.conf\twanted\n", "\ndnsmasq: 5 files would be changed")
+	d.run(pass.Settled)
+	d.says(d.run(pass.Settled, "--dry-run"), "\nnginx: nothing would be changed\n\ndnsmasq: nothing would be changed\n")
+
+	site.NGINX.HTTPServices[0].InternalPort = 80800
+	d.publish(site)
+	d.says(d.run(pass.Rejected, "--dry-run"), "\nleft out: http app.example.com (id 3): ")
+
+	d.snapshot = nil
+	d.says(d.run(pass.ManagerAway, "--dry-run"), "no answer of the manager to go by: ", "\ncompared with snapshot")
+}
+
+func TestDryRunWithoutASnapshot(t *testing.T) {
+	d := newDryRuns(t)
+	d.says(d.run(pass.ManagerAway, "--dry-run"), "no snapshot was ever accepted: nothing would be done\n")
+	if left := treeOf(t, d.root); len(left) > 0 {
+		t.Errorf("made: %q", left)
+	}
+}
