@@ -106,9 +106,10 @@ func (p *pass) dropHeldBack() {
 
 // logHeldBack says in every pass what waits for whom.
 func (p *pass) logHeldBack() {
-	p.Log.Warn(fmt.Sprintf("held back: the new snapshot removes %s. If that is meant, confirm it on the manager's page /agents "+
-		"or by POST /api/v1/sites/%d/confirm-removals; if this manager knows neither, by opensource-agent run --confirm-removals on this host",
-		Removals(*p.state.Guard), p.SiteID), "removed", firstOf(p.removing), "etag", p.state.Guard.ETag)
+	confirm := fmt.Sprintf("if that is meant: on the manager's page /agents, or by POST /api/v1/sites/%d/confirm-removals\n"+
+		"with a manager that knows neither: opensource-agent run --confirm-removals on this host", p.SiteID)
+	p.Log.Warn("held back: the new snapshot removes "+Removals(*p.state.Guard),
+		"removed", firstOf(p.removing), "etag", p.state.Guard.ETag, "confirm", confirm)
 }
 
 // Removals says in words what a snapshot that is held back would remove.

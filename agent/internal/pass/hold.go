@@ -68,11 +68,15 @@ func ended(hold state.Hold, now time.Time) string {
 
 func (p *pass) noteHold(name string, stands *state.Service, hold state.Hold) {
 	message := "held " + describe(hold)
-	if p.engine.CutShort(name) {
-		message += " (an earlier pass was cut short while it replaced files: they are left as they are until then)"
+	cutShort := p.engine.CutShort(name)
+	if cutShort {
+		message += "\nan earlier pass was cut short while it replaced files: they are left as they are until then"
 	}
 	if stands.Outcome != checkin.OutcomeHeld || stands.Message != message {
-		p.Log.Info(message, "service", name)
+		p.Log.Info("held", "service", name, "until", localTime(hold.Until), "by", hold.By, "reason", hold.Reason)
+		if cutShort {
+			p.Log.Warn("an earlier pass was cut short while it replaced files: they are left as they are until the hold ends", "service", name)
+		}
 	}
 	stands.Outcome, stands.Message = checkin.OutcomeHeld, message
 }
@@ -85,7 +89,7 @@ func (p *pass) held(name string) bool {
 
 // describe says until when, by whom and why.
 func describe(hold state.Hold) string {
-	text := "until " + hold.Until.Local().Format("2006-01-02 15:04:05 MST")
+	text := "until " + localTime(hold.Until)
 	if hold.By != "" {
 		text += " by " + hold.By
 	}
@@ -94,6 +98,8 @@ func describe(hold state.Hold) string {
 	}
 	return text
 }
+
+func localTime(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05 MST") }
 
 // Holds are the services of a host that are held. They are changed between two
 // passes; one that runs is waited for as by another pass.
