@@ -98,7 +98,8 @@ func TestNewLogLines(t *testing.T) {
 	log, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
 	must(t, err)
 	defer log.Close()
-	_, err = log.WriteString("2 [emerg] 1#1: bind() failed\n3 [error] 1#1: a request\n4 [emerg] 1#1: bind() failed\n5 [alert] 1#1: other\n")
+	_, err = log.WriteString("2 [emerg] 1#1: bind() failed\n3 [error] 1#1: a request\n4 [emerg] 1#1: bind() failed\n5 [alert] 1#1: other\n" +
+		"5 [alert] 1#1: setrlimit(RLIMIT_NOFILE, 65536) failed (1: Operation not permitted)\n")
 	must(t, err)
 	want := []string{"2 [emerg] 1#1: bind() failed", "5 [alert] 1#1: other"}
 	if diff := cmp.Diff(want, mark.newLines(gravest)); diff != "" {
