@@ -55,10 +55,28 @@ type command interface {
 
 // run does what the arguments ask for and returns the exit status.
 func run(args []string, env environment) pass.Code {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	// The timer's pass has no arguments. It is spared the description of all
+	// commands, which costs half a millisecond.
+	if len(args) == 0 {
+		return new(runCommand).run(ctx, env)
+	}
 	var line commandLine
+	chosen, code := line.parse(args, env)
+	if chosen == nil {
+		return code
+	}
+	env.flags = line.settings()
+	return chosen.run(ctx, env)
+}
+
+// parse returns the command that the arguments name. There is none if they are
+// wrong, or ask for help or the version.
+func (l *commandLine) parse(args []string, env environment) (command, pass.Code) {
 	ended := false
 	parser, err := kong.New(
-		&line,
+		l,
 		kong.Name("opensource-agent"),
 		kong.Description(description+exitStatuses()),
 		kong.Vars{"version": "opensource-agent " + version},
@@ -67,18 +85,15 @@ func run(args []string, env environment) pass.Code {
 	)
 	if err != nil {
 		fmt.Fprintln(env.stderr, "opensource-agent:", err)
-		return pass.Unexpected
+		return nil, pass.Unexpected
 	}
 	parsed, err := parser.Parse(args)
 	if ended { // --help or --version
-		return pass.Settled
+		return nil, pass.Settled
 	}
 	if err != nil {
 		fmt.Fprintf(env.stderr, "opensource-agent: %v (see opensource-agent --help)\n", err)
-		return pass.Usage
+		return nil, pass.Usage
 	}
-	env.flags = line.settings()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	return parsed.Selected().Target.Addr().Interface().(command).run(ctx, env)
+	return parsed.Selected().Target.Addr().Interface().(command), pass.Settled
 }

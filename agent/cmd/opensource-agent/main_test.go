@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -65,6 +67,20 @@ func TestEveryCommandCanBeRun(t *testing.T) {
 		if node.Help == "" {
 			t.Errorf("%s has no help", node.Name)
 		}
+	}
+}
+
+// Without arguments nothing is parsed.
+func TestNoArgumentsAreAPassWithoutFlags(t *testing.T) {
+	var line commandLine
+	chosen, _ := line.parse(nil, environment{})
+	if got, ok := chosen.(*runCommand); !ok || *got != *new(runCommand) || line.settings() != (config.Flags{}) {
+		t.Errorf("parsed: %+v, %+v", chosen, line.settings())
+	}
+	var stderr bytes.Buffer
+	bySystemd := "SYSTEMD_EXEC_PID=" + strconv.Itoa(os.Getpid())
+	if code := runWith(nil, []string{bySystemd}, &bytes.Buffer{}, &stderr); code != pass.Usage || !strings.Contains(stderr.String(), config.File) {
+		t.Errorf("exit status %d: %s", code, stderr.String())
 	}
 }
 
