@@ -47,7 +47,7 @@ func DNSMasq(s checkin.Snapshot, f Facts, t *Templates) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	site := v.inForce.of(*s.Site)
+	site := v.inForce.of(*s.Site, v.SRVRecords)
 	inForce := s
 	inForce.Site = &site
 	return Result{Files: files, LeftOut: left, InForce: inForce, Revision: revision}, nil

@@ -16,6 +16,7 @@ type reservation struct {
 	MAC      string
 	Address  netip.Addr
 	FullName string
+	position
 }
 
 // leases are what there is only one of: addresses and network cards.
@@ -56,20 +57,21 @@ func (v *dnsmasqView) addReservations(nodes []checkin.Node, f Facts, left *leftO
 			}
 			wanted++
 			added := &v.inForce.containers[i][j]
-			v.addReservation(c, before, taken, left, func(c checkin.Container) { added.reservation = &c })
+			v.addReservation(c, position(wanted), before, taken, left, func(c checkin.Container) { added.reservation = &c })
 		}
 	}
 	left.keepPrevious()
+	inOrder(v.Reservations)
 	// Those left out count, or the main file would change and dnsmasq restart.
 	v.MaxLeases = max(defaultMaxLeases, v.Range.Size()+wanted)
 }
 
 // addReservation adds that of a container, or what before has for it, and has
 // added note of which container it is.
-func (v *dnsmasqView) addReservation(wanted checkin.Container, before map[Record]checkin.Container, taken leases, left *leftOut, added func(checkin.Container)) {
+func (v *dnsmasqView) addReservation(wanted checkin.Container, at position, before map[Record]checkin.Container, taken leases, left *leftOut, added func(checkin.Container)) {
 	record := recordOfReservation(wanted)
 	add := func(c checkin.Container, r reservation) {
-		r.Record = record
+		r.Record, r.position = record, at
 		v.Reservations = append(v.Reservations, r)
 		added(c)
 	}

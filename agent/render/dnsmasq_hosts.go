@@ -14,6 +14,7 @@ type dnsHost struct {
 	Name     string
 	FullName string
 	Address  netip.Addr
+	position
 }
 
 // named is a node or a container as it came.
@@ -34,9 +35,11 @@ func (v *dnsmasqView) addHosts(nodes []checkin.Node, f Facts, left *leftOut) {
 	v.containers = map[string]netip.Addr{}
 	names := claims[string]{"localhost": "this host"}
 	before := versions(hostsOf(f.before().Site), named.record)
+	at := position(0)
 	for i, node := range nodes {
 		if node.IPv4Address != "" {
-			v.addHost(nodeNamed(node), before, names, left, func(address string, _ dnsHost) {
+			at++
+			v.addHost(nodeNamed(node), at, before, names, left, func(address string, _ dnsHost) {
 				v.inForce.nodes[i] = checkin.Text(address)
 			})
 		}
@@ -46,21 +49,23 @@ func (v *dnsmasqView) addHosts(nodes []checkin.Node, f Facts, left *leftOut) {
 			if _, err := checkin.ParseHostIPv4(c.IPv4Address); err == nil && c.MACAddress != "" {
 				before = nil
 			}
-			v.addHost(containerNamed(c), before, names, left, func(address string, host dnsHost) {
+			at++
+			v.addHost(containerNamed(c), at, before, names, left, func(address string, host dnsHost) {
 				v.containers[host.Name] = host.Address
 				v.inForce.containers[i][j].address = address
 			})
 		}
 	}
 	left.keepPrevious()
+	inOrder(v.Hosts)
 }
 
 // addHost adds a name, or what before has for it, and has added note with which
 // address.
-func (v *dnsmasqView) addHost(wanted named, before map[Record]named, names claims[string], left *leftOut, added func(string, dnsHost)) {
+func (v *dnsmasqView) addHost(wanted named, at position, before map[Record]named, names claims[string], left *leftOut, added func(string, dnsHost)) {
 	record := wanted.record()
 	add := func(n named, host dnsHost) {
-		host.Record = record
+		host.Record, host.position = record, at
 		v.Hosts = append(v.Hosts, host)
 		added(n.address, host)
 	}

@@ -6,7 +6,6 @@ import "opensource.internal/agent/checkin"
 type siteInForce struct {
 	nodes      []checkin.Text // addresses in DNS, by node
 	containers [][]containerInForce
-	srvRecords []checkin.DNSRecord
 }
 
 // containerInForce is what is rendered of a container.
@@ -20,14 +19,11 @@ func newSiteInForce(site checkin.Site) siteInForce {
 	for i, node := range site.Nodes {
 		s.containers[i] = make([]containerInForce, len(node.Containers))
 	}
-	if site.DNSRecords != nil {
-		s.srvRecords = []checkin.DNSRecord{}
-	}
 	return s
 }
 
 // of returns the site with only what is rendered of it.
-func (s siteInForce) of(site checkin.Site) checkin.Site {
+func (s siteInForce) of(site checkin.Site, records []srvRecord) checkin.Site {
 	nodes := make([]checkin.Node, len(site.Nodes))
 	for i, node := range site.Nodes {
 		nodes[i] = checkin.Node{Name: node.Name, IPv4Address: s.nodes[i], Containers: []checkin.Container{}}
@@ -37,7 +33,13 @@ func (s siteInForce) of(site checkin.Site) checkin.Site {
 			}
 		}
 	}
-	site.Nodes, site.DNSRecords = nodes, s.srvRecords
+	site.Nodes = nodes
+	if site.DNSRecords != nil { // an older manager sends none
+		site.DNSRecords = make([]checkin.DNSRecord, len(records))
+	}
+	for i, record := range records {
+		site.DNSRecords[i] = record.source
+	}
 	return site
 }
 

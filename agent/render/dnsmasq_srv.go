@@ -13,6 +13,8 @@ type srvRecord struct {
 	Name   string
 	Target string
 	Port   int
+	source checkin.DNSRecord
+	position
 }
 
 func (v *dnsmasqView) addSRVRecords(records []checkin.DNSRecord, f Facts, left *leftOut) {
@@ -21,18 +23,18 @@ func (v *dnsmasqView) addSRVRecords(records []checkin.DNSRecord, f Facts, left *
 	if site := f.before().Site; site != nil {
 		before = versions(site.DNSRecords, recordOfSRV)
 	}
-	for _, r := range records {
-		v.addSRVRecord(r, before, known, left)
+	for i, r := range records {
+		v.addSRVRecord(r, position(i), before, known, left)
 	}
 	left.keepPrevious()
+	inOrder(v.SRVRecords)
 }
 
-func (v *dnsmasqView) addSRVRecord(wanted checkin.DNSRecord, before map[Record]checkin.DNSRecord, known map[srvRecord]bool, left *leftOut) {
+func (v *dnsmasqView) addSRVRecord(wanted checkin.DNSRecord, at position, before map[Record]checkin.DNSRecord, known map[srvRecord]bool, left *leftOut) {
 	record := recordOfSRV(wanted)
 	add := func(r checkin.DNSRecord, srv srvRecord) {
-		srv.Record = record
+		srv.Record, srv.source, srv.position = record, r, at
 		v.SRVRecords = append(v.SRVRecords, srv)
-		v.inForce.srvRecords = append(v.inForce.srvRecords, r)
 	}
 	srv, err := v.parseSRVRecord(wanted)
 	if err == nil && known[srv] {

@@ -38,8 +38,6 @@ func NGINX(s checkin.Snapshot, f Facts, t *Templates) (Result, error) {
 	if !bytes.Contains(out.content, []byte(blankRevision)) {
 		return Result{}, errors.New("render template nginx/nginx.conf.tmpl: it does not write .Revision, without which nobody can tell what nginx runs")
 	}
-	inForce := s
-	inForce.NGINX = v.inForce
 	revision := nginxRevision(out.content, v.certificates, f.Certificates)
 	return Result{
 		Files: []File{{
@@ -49,7 +47,7 @@ func NGINX(s checkin.Snapshot, f Facts, t *Templates) (Result, error) {
 			Lines:   out.lines,
 		}},
 		LeftOut:  left,
-		InForce:  inForce,
+		InForce:  v.inForce(s),
 		Revision: revision,
 	}, nil
 }

@@ -14,9 +14,8 @@ import (
 
 func (v *nginxView) addHTTPServices(services []checkin.HTTPService, f Facts, names claims[string], left *leftOut) {
 	v.HTTPServices = make([]httpService, 0, len(services))
-	v.inForce.HTTPServices = make([]checkin.HTTPService, 0, len(services))
 	before := versions(f.before().NGINX.HTTPServices, recordOfHTTPService)
-	for _, s := range services {
+	for i, s := range services {
 		record := recordOfHTTPService(s)
 		service, err := v.parseHTTPService(s, f)
 		if err == nil {
@@ -28,25 +27,24 @@ func (v *nginxView) addHTTPServices(services []checkin.HTTPService, f Facts, nam
 		}
 		previous := func() bool {
 			version, found := before[record.Key()]
-			return found && v.keepHTTPService(version, s, record, name, f, names)
+			return found && v.keepHTTPService(version, s, record, position(i), name, f, names)
 		}
 		if left.keep(record, err, previous) {
-			v.addHTTPService(s, service, record)
+			v.addHTTPService(service, record, position(i))
 		}
 	}
 }
 
-func (v *nginxView) addHTTPService(s checkin.HTTPService, service httpService, record Record) {
-	service.Record = record
+func (v *nginxView) addHTTPService(service httpService, record Record, at position) {
+	service.Record, service.position = record, at
 	v.HasAuth = v.HasAuth || service.Auth != nil
 	v.HTTPServices = append(v.HTTPServices, service)
-	v.inForce.HTTPServices = append(v.inForce.HTTPServices, s)
 }
 
 // keepHTTPService adds the previous version of a service, unless that would let
 // in people whom the wanted one keeps out, or take a name from another. own is
 // the name that the wanted version has claimed, or empty.
-func (v *nginxView) keepHTTPService(version, wanted checkin.HTTPService, record Record, own string, f Facts, names claims[string]) bool {
+func (v *nginxView) keepHTTPService(version, wanted checkin.HTTPService, record Record, at position, own string, f Facts, names claims[string]) bool {
 	if version == wanted || wanted.AuthRequired && !version.AuthRequired {
 		return false
 	}
@@ -57,7 +55,7 @@ func (v *nginxView) keepHTTPService(version, wanted checkin.HTTPService, record 
 	if err != nil {
 		return false
 	}
-	v.addHTTPService(version, service, record)
+	v.addHTTPService(service, record, at)
 	return true
 }
 
@@ -96,6 +94,7 @@ func (v *nginxView) parseHTTPService(s checkin.HTTPService, f Facts) (httpServic
 	}
 	return httpService{
 		server:       server{nginxView: v, Name: name, Certificate: v.certificateOf(domain, f)},
+		source:       s,
 		Upstream:     protocol + "://" + upstream,
 		AuthRequired: s.AuthRequired,
 		Auth:         auth,
@@ -139,7 +138,6 @@ func parseAuth(s checkin.HTTPService, name string) (*authServer, error) {
 
 func (v *nginxView) addDomains(domains []checkin.ExternalDomain, f Facts, names claims[string], left *leftOut) {
 	known := claims[string]{}
-	v.inForce.ExternalDomains = make([]checkin.ExternalDomain, 0, len(domains))
 	for _, d := range domains {
 		record := Record{Kind: checkin.KindDomain, Name: shown(d.Name)}
 		name, err := checkin.ParseDomain(d.Name)
@@ -150,7 +148,6 @@ func (v *nginxView) addDomains(domains []checkin.ExternalDomain, f Facts, names 
 		if !left.keep(record, field("name", err), nil) { // it has nothing but its name
 			continue
 		}
-		v.inForce.ExternalDomains = append(v.inForce.ExternalDomains, d)
 		v.Domains = append(v.Domains, externalDomain{
 			server: server{nginxView: v, Record: record, Name: name, Certificate: v.certificateOf(name, f)},
 			// A service of another domain may have this very name.

@@ -41,9 +41,8 @@ func (v *nginxView) reservedSockets() claims[socket] {
 
 func (v *nginxView) addStreamServices(services []checkin.StreamService, f Facts, left *leftOut) {
 	taken := v.reservedSockets()
-	v.inForce.StreamServices = make([]checkin.StreamService, 0, len(services))
 	before := versions(f.before().NGINX.StreamServices, recordOfStreamService)
-	for _, s := range services {
+	for i, s := range services {
 		record := recordOfStreamService(s)
 		service, err := v.parseStreamService(s, f)
 		if err == nil {
@@ -52,24 +51,23 @@ func (v *nginxView) addStreamServices(services []checkin.StreamService, f Facts,
 		claimed := err == nil
 		previous := func() bool {
 			version, found := before[record.Key()]
-			return found && v.keepStreamService(version, s, record, claimed, f, taken)
+			return found && v.keepStreamService(version, s, record, position(i), claimed, f, taken)
 		}
 		if left.keep(record, err, previous) {
-			v.addStreamService(s, service, record)
+			v.addStreamService(service, record, position(i))
 		}
 	}
 }
 
-func (v *nginxView) addStreamService(s checkin.StreamService, service streamService, record Record) {
-	service.Record = record
+func (v *nginxView) addStreamService(service streamService, record Record, at position) {
+	service.Record, service.position = record, at
 	v.StreamServices = append(v.StreamServices, service)
-	v.inForce.StreamServices = append(v.inForce.StreamServices, s)
 }
 
 // keepStreamService adds the previous version of a service, unless that would
 // take a port from another. claimed is true if the wanted version has claimed
 // its own.
-func (v *nginxView) keepStreamService(version, wanted checkin.StreamService, record Record, claimed bool, f Facts, taken claims[socket]) bool {
+func (v *nginxView) keepStreamService(version, wanted checkin.StreamService, record Record, at position, claimed bool, f Facts, taken claims[socket]) bool {
 	if version == wanted {
 		return false
 	}
@@ -80,7 +78,7 @@ func (v *nginxView) keepStreamService(version, wanted checkin.StreamService, rec
 	if err != nil {
 		return false
 	}
-	v.addStreamService(version, service, record)
+	v.addStreamService(service, record, at)
 	return true
 }
 
@@ -102,7 +100,7 @@ func (v *nginxView) parseStreamService(s checkin.StreamService, f Facts) (stream
 	if !f.NGINX.Stream {
 		return streamService{}, errNoStream
 	}
-	service := streamService{nginxView: v, Port: s.ExternalPort, UDP: s.Protocol == "udp", Upstream: upstream}
+	service := streamService{nginxView: v, Port: s.ExternalPort, UDP: s.Protocol == "udp", Upstream: upstream, source: s}
 	if service.UDP {
 		service.ListenOptions = " udp reuseport"
 	}

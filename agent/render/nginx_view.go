@@ -37,7 +37,6 @@ type nginxView struct {
 	HasAuth        bool // some service asks an auth server
 
 	certificates map[string]bool // by domain: those in use
-	inForce      checkin.NGINX   // what is rendered
 }
 
 func (v *nginxView) writeTo(o *output) { v.output = o }
@@ -64,6 +63,8 @@ type httpService struct {
 	Upstream     string // http://ADDRESS:PORT
 	AuthRequired bool
 	Auth         *authServer // nil: the domain has none
+	source       checkin.HTTPService
+	position
 }
 
 // authServer is the oauth2-proxy that a service asks.
@@ -90,6 +91,8 @@ type streamService struct {
 	UDP           bool
 	ListenOptions string
 	Upstream      string // ADDRESS:PORT
+	source        checkin.StreamService
+	position
 }
 
 // nameHash sizes nginx's hash table of server names.
@@ -132,7 +135,6 @@ func newNGINXView(s checkin.Snapshot, f Facts) (*nginxView, []checkin.Quarantine
 	}
 	v.ManagerByDefault = v.ManagerUpstream != "" && len(s.NGINX.HTTPServices) == 0
 
-	v.inForce = s.NGINX
 	left := newLeftOut(f)
 	names := claims[string]{}
 	if v.Manager != nil {
@@ -142,8 +144,27 @@ func newNGINXView(s checkin.Snapshot, f Facts) (*nginxView, []checkin.Quarantine
 	v.addDomains(s.NGINX.ExternalDomains, f, names, left)
 	v.addStreamServices(s.NGINX.StreamServices, f, left)
 	left.keepPrevious()
+	inOrder(v.HTTPServices)
+	inOrder(v.StreamServices)
 	v.Hash = sizeNameHash(names, len(v.Domains))
 	return v, left.items, nil
+}
+
+// inForce is the snapshot with only what is rendered of it.
+func (v *nginxView) inForce(s checkin.Snapshot) checkin.Snapshot {
+	s.NGINX.HTTPServices = make([]checkin.HTTPService, len(v.HTTPServices))
+	for i, service := range v.HTTPServices {
+		s.NGINX.HTTPServices[i] = service.source
+	}
+	s.NGINX.StreamServices = make([]checkin.StreamService, len(v.StreamServices))
+	for i, service := range v.StreamServices {
+		s.NGINX.StreamServices[i] = service.source
+	}
+	s.NGINX.ExternalDomains = make([]checkin.ExternalDomain, len(v.Domains))
+	for i, domain := range v.Domains {
+		s.NGINX.ExternalDomains[i] = checkin.ExternalDomain{Name: domain.Name}
+	}
+	return s
 }
 
 // addManager adds what keeps a manager on this host in reach.

@@ -1,8 +1,10 @@
 package render
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -74,6 +76,17 @@ func versions[T any](all []T, recordOf func(T) Record) map[Record]T {
 		found[recordOf(version).Key()] = version
 	}
 	return found
+}
+
+// position is the place that a record has in the snapshot. A previous version
+// that is kept takes the place of the wanted one: nothing changes then.
+type position int
+
+func (p position) place() position { return p }
+
+// inOrder puts records into the order of the snapshot.
+func inOrder[T interface{ place() position }](records []T) {
+	slices.SortStableFunc(records, func(a, b T) int { return cmp.Compare(a.place(), b.place()) })
 }
 
 // before returns the snapshot that was in force before, an empty one if there

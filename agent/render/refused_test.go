@@ -148,6 +148,28 @@ func TestThePreviousVersionIsKept(t *testing.T) {
 	}
 }
 
+// Nothing is to be loaded where all that changed is refused.
+func TestThePreviousVersionStaysInItsPlace(t *testing.T) {
+	for _, test := range []refusal{
+		{app, nothing, withHTTP(0, func(h *checkin.HTTPService) { h.InternalPort = 9999 }), nil},
+		{ssh, nothing, withStream(func(s *checkin.StreamService) { s.InternalPort = 9999 }), nil},
+		{webHost, nothing, withWeb(func(c *checkin.Container) { c.IPv4Address = "none" }), otherWords},
+		{webLease, nothing, withWeb(func(c *checkin.Container) { c.MACAddress = "02:00:00:00:00:0a" }), nil},
+		{sip, nothing, withSRV(func(r *checkin.DNSRecord) { r.Port = 9999 }), nil},
+	} {
+		another := func(s *checkin.Snapshot) {
+			s.Site.DNSRecords = append(s.Site.DNSRecords, checkin.DNSRecord{ID: 8, Type: "SRV", Name: "_sip._tcp", Target: "mail", Port: 5060})
+		}
+		test.before, test.wanted = another, all(another, test.wanted)
+		ran := labSnapshot()
+		another(&ran)
+		before := renderKind(t, test.record.Kind, ran, bookworm())
+		if diff := cmp.Diff(contentOf(before.Files), contentOf(test.render(t).Files)); diff != "" {
+			t.Errorf("%v:\n%s", test.record, diff)
+		}
+	}
+}
+
 // A container whose address cannot be read keeps name and reservation.
 func TestAContainerKeepsItsPreviousAddress(t *testing.T) {
 	r := refusal{webHost, nothing, withWeb(func(c *checkin.Container) { c.IPv4Address = "192.0.2.1O1" }), otherWords}.render(t)

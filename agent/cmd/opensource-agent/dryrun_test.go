@@ -96,7 +96,10 @@ func TestDryRun(t *testing.T) {
 
 	site.NGINX.HTTPServices[0].InternalPort = 80800
 	d.publish(site)
-	d.says(d.run(pass.Rejected, "--dry-run"), "\nleft out: http app.example.com (id 3): ")
+	d.says(d.run(pass.Rejected, "--dry-run"), "\nnginx: nothing would be changed\nits previous version stays: http app.example.com (id 3): ")
+	site.NGINX.HTTPServices[0].ID = 99
+	d.publish(site)
+	d.says(d.run(pass.Rejected, "--dry-run"), "\nleft out: http app.example.com (id 99): ")
 
 	d.snapshot = nil
 	d.says(d.run(pass.ManagerAway, "--dry-run"), "no answer of the manager to go by: ", "\ncompared with snapshot")

@@ -317,16 +317,28 @@ func (r *run) enoughTime(ctx context.Context) error {
 	if !limited || !r.engine.Reload {
 		return nil
 	}
-	besides := reserve + min(r.service.Steady, leastSteady)
-	// Whoever reloads reads the files as the test did, and so does the process.
-	needed := max(r.service.Window(0), 2*r.report.Tested) + besides
+	needed := r.engine.Needs(r.service, r.report.Tested)
 	left := time.Until(deadline)
 	if left < needed {
 		return fmt.Errorf("not applied yet: proving it may take %s, and the pass ends in %s",
 			needed.Round(time.Millisecond), left.Round(time.Millisecond))
 	}
-	r.window = min(r.window, left-besides)
+	r.window = min(r.window, left-besides(r.service))
 	return nil
+}
+
+// Needs returns the time without which nothing is begun after a test that took
+// that long.
+func (e *Engine) Needs(service Service, test time.Duration) time.Duration {
+	if !e.Reload {
+		return 0
+	}
+	// Whoever reloads reads the files as the test did, and so does the process.
+	return max(service.Window(0), 2*test) + besides(service)
+}
+
+func besides(service Service) time.Duration {
+	return reserve + min(service.Steady, leastSteady)
 }
 
 // commit makes all staged files live, or as many as it can until an error.

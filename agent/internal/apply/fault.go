@@ -17,6 +17,8 @@ type Fault struct {
 	// Words are those of the program, in full, with the name of the live file
 	// in the place of the candidate's.
 	Words string
+	// Verdict is the one line of them that ended the test.
+	Verdict string
 	// Places are where in the managed files the program says that the fault
 	// is. It does not always say so.
 	Places []Place

@@ -128,7 +128,13 @@ func TestForeseeWhatIsRefusedOrLeftOut(t *testing.T) {
 	bad.NGINX.HTTPServices[0].InternalPort = 0
 	s.publish(bad)
 	f := s.foresee(Rejected)
-	if nginx := f.of(t, "nginx"); len(nginx.LeftOut) != 1 || len(nginx.Changes) != 1 || nginx.Refused != "" {
+	if nginx := f.of(t, "nginx"); len(nginx.LeftOut) != 1 || !nginx.LeftOut[0].KeptPrevious || len(nginx.Changes) != 0 || nginx.Refused != "" {
+		t.Errorf("got %+v", nginx)
+	}
+	bad.NGINX.HTTPServices[0].ID = 99
+	s.publish(bad)
+	f = s.foresee(Rejected)
+	if nginx := f.of(t, "nginx"); len(nginx.LeftOut) != 1 || nginx.LeftOut[0].KeptPrevious || len(nginx.Changes) != 1 || nginx.Refused != "" {
 		t.Errorf("got %+v", nginx)
 	}
 	s.write("etc/opensource-agent/templates/nginx/listen.tmpl", "no_such_directive;")

@@ -51,7 +51,11 @@ func (p *pass) logLeftOut(service string, leftOut []checkin.QuarantinedItem) {
 			p.Log.Warn("further records left out", "service", service, "count", len(leftOut)-i)
 			return
 		}
-		p.Log.Warn("record left out", "service", service, "record", RecordName(left), "reason", left.Reason)
+		what := "record left out"
+		if left.KeptPrevious {
+			what = "previous version of record kept"
+		}
+		p.Log.Warn(what, "service", service, "record", RecordName(left), "reason", left.Reason)
 	}
 }
 

@@ -49,7 +49,7 @@ func waits(r *state.Retry, fingerprint string, now time.Time) bool {
 // before that is in force. A person does not wait.
 func (p *pass) waiting(service services.Service, fingerprint string) bool {
 	stands := p.state.Services[service.Name]
-	if p.ByHand || !waits(stands.Retry, fingerprint, time.Now()) || !p.serviceUndisturbed(service) {
+	if p.ByHand || inForce(stands.Outcome) || !waits(stands.Retry, fingerprint, time.Now()) || !p.serviceUndisturbed(service) {
 		return false
 	}
 	why, _, _ := strings.Cut(stands.Message, "\n")

@@ -22,7 +22,7 @@ import (
 // changed since everything was in force.
 func (p *pass) ensureServices(ctx context.Context) {
 	fingerprint := p.fingerprint()
-	if fingerprint == p.state.Fingerprint && p.undisturbed() {
+	if fingerprint == p.state.Fingerprint && p.undisturbed() && !p.retestDue(fingerprint) {
 		p.noteReceived()
 		p.logStillLeftOut()
 		return
@@ -56,10 +56,10 @@ func (p *pass) ensureServices(ctx context.Context) {
 func (p *pass) ensureService(ctx context.Context, service services.Service, facts render.Facts, previous state.Service, fingerprint string) state.Service {
 	now := previous
 	now.ReceivedETag = p.accepted.ETag
-	now.Retry = nil
-	result, err := service.Render(p.accepted.Snapshot, facts, p.templates)
+	search := p.newSearch(service, facts, previous, fingerprint)
+	result, report, err := search.apply(ctx)
 	if err != nil {
-		report := p.engine.Refuse(ctx, service.Service, err)
+		report = p.engine.Refuse(ctx, service.Service, err)
 		if stopped(ctx) {
 			return previous
 		}
@@ -68,28 +68,26 @@ func (p *pass) ensureService(ctx context.Context, service services.Service, fact
 		now.Retry = nextTry(previous.Retry, fingerprint, time.Now())
 		return now
 	}
-	before := contents(result.Files)
-	report := p.engine.Apply(ctx, service.Service, result, previous.Digests)
 	if report.Outcome == checkin.OutcomeRejected && stopped(ctx) {
 		return previous // it was told to stop before anything was tried: no fault
 	}
 	p.logApply(service.Name, report)
+	if search.found {
+		p.Log.Info("looked for refused records", "service", service.Name, "refused", len(search.refused), "tests", search.tests)
+	}
 
 	now.Outcome, now.Message = report.Outcome, report.Message
-	if !inForce(report.Outcome) {
-		now.Retry = nextTry(previous.Retry, fingerprint, time.Now())
-	}
-	now.Quarantined = result.LeftOut
-	now.LastApply = lastApply(report.Outcome, result.LeftOut)
+	now.Quarantined = search.leftOut(result)
+	now.Quarantine = search.memory(result, report.Outcome, fingerprint, previous.Quarantine)
+	now.Retry = search.retry(report.Outcome, fingerprint, previous.Retry)
+	now.LastApply = lastApply(report.Outcome, now.Quarantined)
 	for _, path := range report.Drifted {
 		p.Log.Warn("edited by somebody else", "service", service.Name, "path", path, "outcome", report.Outcome)
 	}
-	now.Drift = latest(now.Drift, drift(report.Drifted, before, result.Files))
+	now.Drift = latest(now.Drift, drift(report.Drifted, search.before, result.Files))
 	if report.Digests != nil {
 		now.Digests, now.RunningETag = report.Digests, p.accepted.ETag
-		if err := p.dir.SaveRunning(service.Name, p.accepted); err != nil {
-			p.Log.Warn("going on with less knowledge", "error", err)
-		}
+		p.noteInForce(service.Name, result)
 	}
 	if report.Outcome == checkin.OutcomeSkipped {
 		now.Digests = nil // not managed any more: what is there stays as it is
@@ -98,11 +96,23 @@ func (p *pass) ensureService(ctx context.Context, service services.Service, fact
 		at := time.Now().UTC().Truncate(time.Second)
 		now.AppliedAt = &at
 	}
-	p.logLeftOut(service.Name, result.LeftOut)
-	if len(result.LeftOut) > 0 && now.Message == "" {
-		now.Message = leftOutMessage(result.LeftOut)
+	p.logLeftOut(service.Name, now.Quarantined)
+	if len(now.Quarantined) > 0 && now.Message == "" {
+		now.Message = leftOutMessage(now.Quarantined)
 	}
 	return now
+}
+
+// noteInForce remembers what is in force, for the previous versions of records
+// that are refused later.
+func (p *pass) noteInForce(service string, result render.Result) {
+	running, err := p.asRendered(result)
+	if err == nil {
+		err = p.dir.SaveRunning(service, running)
+	}
+	if err != nil {
+		p.Log.Warn("going on with less knowledge", "error", err)
+	}
 }
 
 func inForce(outcome checkin.Outcome) bool {
@@ -122,7 +132,11 @@ func lastApply(outcome checkin.Outcome, leftOut []checkin.QuarantinedItem) check
 func leftOutMessage(leftOut []checkin.QuarantinedItem) string {
 	var message strings.Builder
 	for _, item := range leftOut {
-		fmt.Fprintf(&message, "left out: %s %s: %s\n", item.Kind, item.Name, item.Reason)
+		what := "left out"
+		if item.KeptPrevious {
+			what = "previous version kept"
+		}
+		fmt.Fprintf(&message, "%s: %s %s: %s\n", what, item.Kind, item.Name, item.Reason)
 	}
 	return message.String()
 }

@@ -21,17 +21,20 @@ func blame(err error, candidate, live string) error {
 	if !errors.As(err, &said) {
 		return err
 	}
-	fault := &apply.Fault{Words: strings.ReplaceAll(said.words, candidate, live)}
-	// The last message is the one that ended the test.
+	words := strings.ReplaceAll(said.words, candidate, live)
+	fault := &apply.Fault{Words: words, Verdict: words}
 	for line := range strings.Lines(fault.Words) {
-		place, found := placeIn(strings.TrimSpace(line))
-		switch {
-		case !found || strings.Contains(line, "[warn]"):
-		case place.File == live:
-			fault.Places, fault.Elsewhere = []apply.Place{place}, ""
-		default:
-			fault.Places, fault.Elsewhere = nil, place.File
+		if !strings.Contains(line, "[warn]") && !strings.HasPrefix(line, "nginx: configuration file ") {
+			fault.Verdict = strings.TrimSpace(line) // the last message is the one that ended the test
 		}
+	}
+	place, found := placeIn(fault.Verdict)
+	switch {
+	case !found:
+	case place.File == live:
+		fault.Places = []apply.Place{place}
+	default:
+		fault.Elsewhere = place.File
 	}
 	return fault
 }

@@ -24,42 +24,56 @@ func TestBlame(t *testing.T) {
 		"a line of nginx": {
 			`nginx: [emerg] unknown directive "x" in ` + candidate + ":3\nnginx: configuration file " + candidate + " test failed",
 			apply.Fault{
-				Words:  `nginx: [emerg] unknown directive "x" in ` + live + ":3\nnginx: configuration file " + live + " test failed",
-				Places: []apply.Place{{File: live, Lines: []int{3}, Words: `nginx: [emerg] unknown directive "x"`}},
+				Words:   `nginx: [emerg] unknown directive "x" in ` + live + ":3\nnginx: configuration file " + live + " test failed",
+				Verdict: `nginx: [emerg] unknown directive "x" in ` + live + ":3",
+				Places:  []apply.Place{{File: live, Lines: []int{3}, Words: `nginx: [emerg] unknown directive "x"`}},
 			},
 		},
 		"a warning before": {
 			"nginx: [warn] duplicate MIME type in " + candidate + ":1\nnginx: [emerg] host not found in upstream \"a\" in " + candidate + ":7\n",
 			apply.Fault{
-				Words:  "nginx: [warn] duplicate MIME type in " + live + ":1\nnginx: [emerg] host not found in upstream \"a\" in " + live + ":7\n",
-				Places: []apply.Place{{File: live, Lines: []int{7}, Words: `nginx: [emerg] host not found in upstream "a"`}},
+				Words:   "nginx: [warn] duplicate MIME type in " + live + ":1\nnginx: [emerg] host not found in upstream \"a\" in " + live + ":7\n",
+				Verdict: "nginx: [emerg] host not found in upstream \"a\" in " + live + ":7",
+				Places:  []apply.Place{{File: live, Lines: []int{7}, Words: `nginx: [emerg] host not found in upstream "a"`}},
 			},
 		},
 		"only a warning has a line": {
 			"nginx: [warn] duplicate MIME type in " + candidate + ":1\nnginx: [emerg] cannot load certificate \"/a.crt\"",
-			apply.Fault{Words: "nginx: [warn] duplicate MIME type in " + live + ":1\nnginx: [emerg] cannot load certificate \"/a.crt\""},
+			apply.Fault{
+				Words:   "nginx: [warn] duplicate MIME type in " + live + ":1\nnginx: [emerg] cannot load certificate \"/a.crt\"",
+				Verdict: "nginx: [emerg] cannot load certificate \"/a.crt\"",
+			},
 		},
 		"a drop-in of nginx": {
 			"nginx: [emerg] unexpected end of file in /etc/nginx/conf.d/a b.conf:7",
 			apply.Fault{
 				Words:     "nginx: [emerg] unexpected end of file in /etc/nginx/conf.d/a b.conf:7",
+				Verdict:   "nginx: [emerg] unexpected end of file in /etc/nginx/conf.d/a b.conf:7",
 				Elsewhere: "/etc/nginx/conf.d/a b.conf",
 			},
 		},
 		"a line of dnsmasq": {
 			"dnsmasq: bad SRV record at line 12 of " + candidate,
 			apply.Fault{
-				Words:  "dnsmasq: bad SRV record at line 12 of " + live,
-				Places: []apply.Place{{File: live, Lines: []int{12}, Words: "dnsmasq: bad SRV record"}},
+				Words:   "dnsmasq: bad SRV record at line 12 of " + live,
+				Verdict: "dnsmasq: bad SRV record at line 12 of " + live,
+				Places:  []apply.Place{{File: live, Lines: []int{12}, Words: "dnsmasq: bad SRV record"}},
 			},
 		},
 		"a drop-in of dnsmasq": {
 			"dnsmasq: bad option at line 1 of /etc/dnsmasq.d/x",
-			apply.Fault{Words: "dnsmasq: bad option at line 1 of /etc/dnsmasq.d/x", Elsewhere: "/etc/dnsmasq.d/x"},
+			apply.Fault{
+				Words:     "dnsmasq: bad option at line 1 of /etc/dnsmasq.d/x",
+				Verdict:   "dnsmasq: bad option at line 1 of /etc/dnsmasq.d/x",
+				Elsewhere: "/etc/dnsmasq.d/x",
+			},
 		},
 		"a line number beyond all numbers": {
 			"nginx: [emerg] x in " + live + ":99999999999999999999",
-			apply.Fault{Words: "nginx: [emerg] x in " + live + ":99999999999999999999"},
+			apply.Fault{
+				Words:   "nginx: [emerg] x in " + live + ":99999999999999999999",
+				Verdict: "nginx: [emerg] x in " + live + ":99999999999999999999",
+			},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -65,8 +65,11 @@ type Service struct {
 	// Digests holds the hexadecimal SHA-256 of every managed file that is in
 	// force, by path.
 	Digests map[string]string `json:"digests,omitempty"`
-	// Retry says when a failed apply is tried again; nil after a success.
+	// Retry says when a failed apply is tried again, or one without records that
+	// were refused; nil after a success.
 	Retry *Retry `json:"retry,omitempty"`
+	// Quarantine is nil if the service's own program has refused no record.
+	Quarantine *Quarantine `json:"quarantine,omitempty"`
 }
 
 // Retry is a failed apply that waits for its next try.
@@ -77,6 +80,19 @@ type Retry struct {
 	After       time.Time `json:"after"`
 	// Since is when the service failed first after it was last in force.
 	Since time.Time `json:"since,omitzero"`
+}
+
+// Quarantine is what is known of the records that a service's own program has
+// refused.
+type Quarantine struct {
+	// Fingerprint identifies what was tried, as that of a Retry.
+	Fingerprint string `json:"fingerprint"`
+	// Refused are the records found so far; one that does not keep its previous
+	// version is left out.
+	Refused []checkin.QuarantinedItem `json:"refused"`
+	// Tests is how many candidates a search has tested that has not come to its
+	// end; zero after it.
+	Tests int `json:"tests,omitempty"`
 }
 
 // Volumes is how the site's volumes stand.
