@@ -114,6 +114,19 @@ func TestRunSendsTheKeyAndNeverShowsIt(t *testing.T) {
 	}
 }
 
+// A removal is confirmed by a flag of the pass, with and without its name.
+func TestConfirmRemovals(t *testing.T) {
+	for _, args := range []string{"run --confirm-removals", "--confirm-removals", "run"} {
+		var stderr bytes.Buffer
+		root := t.TempDir()
+		code := runWith(append([]string{"--root", root, "--manager-url", "http://127.0.0.1:1"}, strings.Fields(args)...), []string{"SITE_ID=1"}, io.Discard, &stderr)
+		asked := strings.Contains(args, "confirm")
+		if code != pass.ManagerAway || strings.Contains(stderr.String(), "there is nothing to confirm") != asked {
+			t.Errorf("%s: exit status %d, %s", args, code, stderr.String())
+		}
+	}
+}
+
 func TestLinesForAPerson(t *testing.T) {
 	var out bytes.Buffer
 	log := logger(slog.LevelInfo, &out).With("service", "nginx")

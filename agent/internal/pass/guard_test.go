@@ -1,7 +1,6 @@
 package pass
 
 import (
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -542,11 +541,4 @@ func TestAcceptedIsAccepted(t *testing.T) {
 	s.take()
 	s.pass(Settled)
 	s.wantAccepted()
-}
-
-func TestGuardOnTheWire(t *testing.T) {
-	body, err := json.Marshal(checkin.Request{Guard: &checkin.Guard{Removed: 6, Total: 10, Kind: checkin.GuardServices, ETag: `"a"`}})
-	if want := `"guard":{"removed":6,"total":10,"kind":"services","etag":"\"a\""}`; err != nil || !strings.Contains(string(body), want) {
-		t.Errorf("%s, %v", body, err)
-	}
 }
