@@ -36,7 +36,7 @@ func (s *site) cutShort(service, path, content string) {
 	s.write("var/lib/opensource-agent/commit-"+service+".json", string(record))
 }
 
-// settled runs a pass and wants it to say that it has undone what the earlier
+// undoes runs a pass and wants it to say that it has undone what the earlier
 // one had begun, and nothing to be left of that.
 func (s *site) undoes(want Code) {
 	s.t.Helper()
@@ -51,11 +51,7 @@ func (s *site) undoes(want Code) {
 			s.t.Errorf("the log does not say once %q:\n%s", line, &log)
 		}
 	}
-	for path := range s.files() {
-		if strings.Contains(path, ".opensource-agent.") || strings.Contains(path, "commit-") {
-			s.t.Errorf("left behind: %s", path)
-		}
-	}
+	s.wantNoLeftovers()
 }
 
 func TestAPassThatWasKilledIsUndoneWhereNothingIsManagedAnyMore(t *testing.T) {
