@@ -26,16 +26,17 @@ const module = "opensource.internal/agent"
 // standard library: packages of this module by their folder, others by module.
 // A new package needs a line here, and so does a new arrow between two.
 var layers = map[string][]string{
-	"checkin":             {},
-	"render":              {"checkin", "opensource.internal/templates"},
-	"internal/atomicfile": {"golang.org/x/sys"},
-	"internal/systemd":    {"github.com/coreos/go-systemd/v22", "golang.org/x/sys"},
-	"internal/config":     {"checkin"},
-	"internal/host":       {"checkin", "render", "golang.org/x/sys"},
-	"internal/volumes":    {"checkin", "golang.org/x/sys", "github.com/moby/sys/mountinfo"},
-	"internal/apply":      {"checkin", "render", "internal/atomicfile"},
-	"internal/services":   {"checkin", "render", "internal/apply", "internal/systemd", "golang.org/x/net"},
-	"internal/state":      {"checkin", "internal/atomicfile", "internal/host", "internal/volumes", "golang.org/x/sys"},
+	"checkin":                        {},
+	"render":                         {"checkin", "opensource.internal/templates"},
+	"internal/atomicfile":            {"golang.org/x/sys"},
+	"internal/systemd":               {"github.com/coreos/go-systemd/v22", "golang.org/x/sys"},
+	"internal/config":                {"checkin"},
+	"internal/host":                  {"checkin", "render", "golang.org/x/sys"},
+	"internal/volumes":               {"checkin", "golang.org/x/sys", "github.com/moby/sys/mountinfo"},
+	"internal/apply":                 {"checkin", "render", "internal/atomicfile"},
+	"internal/services":              {"checkin", "render", "internal/apply", "internal/systemd", "golang.org/x/net"},
+	"internal/services/servicestest": {"internal/systemd"}, // for tests
+	"internal/state":                 {"checkin", "internal/atomicfile", "internal/host", "internal/volumes", "golang.org/x/sys"},
 	"internal/pass": {
 		"checkin", "render", "internal/apply", "internal/host", "internal/services", "internal/state",
 		"internal/systemd", "internal/volumes", "github.com/aymanbagabas/go-udiff",

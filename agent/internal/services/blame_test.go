@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"opensource.internal/agent/internal/apply"
+	"opensource.internal/agent/internal/services/servicestest"
 )
 
 func TestBlame(t *testing.T) {
@@ -112,7 +113,7 @@ func TestPlacesIn(t *testing.T) {
 }
 
 func TestBlamePorts(t *testing.T) {
-	needNamespace(t)
+	servicestest.Need(t)
 	holder, err := net.Listen("tcp4", "127.0.0.1:0")
 	must(t, err)
 	defer holder.Close()

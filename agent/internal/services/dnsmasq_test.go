@@ -16,31 +16,25 @@ import (
 
 	"opensource.internal/agent/checkin"
 	"opensource.internal/agent/internal/apply"
+	"opensource.internal/agent/internal/services/servicestest"
 	"opensource.internal/agent/render"
 )
 
 // nameSite is a folder with the files of a real dnsmasq.
 type nameSite struct {
 	dir     string
-	machine *machine
+	machine *servicestest.Machine
 	dnsmasq dnsmasq
 	engine  *apply.Engine
 }
 
 func newNameSite(t *testing.T) *nameSite {
 	t.Helper()
-	needNamespace(t, "dnsmasq")
+	servicestest.Need(t, "dnsmasq")
 	s := &nameSite{dir: t.TempDir()}
-	s.machine = &machine{
-		log: logFile(t),
-		argv: []string{
-			"dnsmasq", "--keep-in-foreground", "--user=root", "--log-facility=-",
-			"--pid-file=" + filepath.Join(s.dir, "pid"), "-C", s.conf(),
-		},
-	}
-	t.Cleanup(s.machine.stop)
+	s.machine = servicestest.DNSMasq(t, s.conf())
 	s.dnsmasq = dnsmasq{
-		units: s.machine, server: "127.0.0.1:53", journal: s.machine.journal,
+		units: s.machine, server: "127.0.0.1:53", journal: s.machine.Journal,
 		defaults: filepath.Join(s.dir, "default"),
 	}
 	s.engine = &apply.Engine{Reload: true, Log: slog.New(slog.DiscardHandler)}
@@ -82,7 +76,7 @@ func (s *nameSite) check(t *testing.T, result render.Result) {
 }
 
 // counts are the restarts and signals so far.
-func (s *nameSite) counts() [2]int { return [2]int{s.machine.restarts, s.machine.hups} }
+func (s *nameSite) counts() [2]int { return [2]int{s.machine.Restarts, s.machine.HUPs} }
 
 func (s *nameSite) lookUp(name string) string {
 	resolver := net.Resolver{PreferGo: true, Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
@@ -100,7 +94,7 @@ func TestDNSMasqRestartsOnlyForItsMainFile(t *testing.T) {
 	first := s.wanted("", "")
 	want(t, s.apply(t, first), checkin.OutcomeApplied)
 	s.check(t, first)
-	pid := s.machine.pid()
+	pid := s.machine.PID()
 
 	side := s.wanted("", "192.0.2.7 web.lab.internal")
 	want(t, s.apply(t, side), checkin.OutcomeApplied)
@@ -108,14 +102,14 @@ func TestDNSMasqRestartsOnlyForItsMainFile(t *testing.T) {
 	if got := s.lookUp("web.lab.internal"); got != "192.0.2.7" {
 		t.Errorf("web.lab.internal is %s", got)
 	}
-	if diff := cmp.Diff([2]int{1, 1}, s.counts()); diff != "" || s.machine.pid() != pid {
+	if diff := cmp.Diff([2]int{1, 1}, s.counts()); diff != "" || s.machine.PID() != pid {
 		t.Errorf("a changed side file: %s", diff)
 	}
 
 	both := s.wanted("local=/lab.internal/", "192.0.2.8 web.lab.internal")
 	want(t, s.apply(t, both), checkin.OutcomeApplied)
 	s.check(t, both)
-	if diff := cmp.Diff([2]int{2, 1}, s.counts()); diff != "" || s.machine.pid() == pid {
+	if diff := cmp.Diff([2]int{2, 1}, s.counts()); diff != "" || s.machine.PID() == pid {
 		t.Errorf("both changed: %s", diff)
 	}
 	want(t, s.apply(t, both), checkin.OutcomeUnchanged)
@@ -144,7 +138,7 @@ func TestDNSMasqThatWasKilledIsStarted(t *testing.T) {
 	s := newNameSite(t)
 	good := s.wanted("", "")
 	want(t, s.apply(t, good), checkin.OutcomeApplied)
-	s.machine.stop()
+	s.machine.Stop()
 	want(t, s.apply(t, s.wanted("", "192.0.2.7 web")), checkin.OutcomeApplied)
 	if diff := cmp.Diff([2]int{2, 0}, s.counts()); diff != "" {
 		t.Error(diff)

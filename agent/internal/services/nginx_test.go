@@ -17,31 +17,26 @@ import (
 
 	"opensource.internal/agent/checkin"
 	"opensource.internal/agent/internal/apply"
+	"opensource.internal/agent/internal/services/servicestest"
 	"opensource.internal/agent/render"
 )
 
 // webSite is a folder with the files of a real nginx.
 type webSite struct {
 	dir     string
-	machine *machine
+	machine *servicestest.Machine
 	service apply.Service
 	engine  *apply.Engine
 }
 
 func newWebSite(t *testing.T) *webSite {
 	t.Helper()
-	needNamespace(t, "nginx")
+	servicestest.Need(t, "nginx")
 	dir := t.TempDir()
 	must(t, os.Chmod(dir, 0o755))
 	must(t, os.Mkdir(filepath.Join(dir, "conf.d"), 0o755))
 	conf := filepath.Join(dir, "nginx.conf")
-	site := &webSite{dir: dir, machine: &machine{
-		log:    logFile(t),
-		argv:   []string{"nginx", "-g", "daemon off; master_process on;", "-c", conf},
-		check:  []string{"nginx", "-t", "-q", "-c", conf},
-		reload: []string{"nginx", "-c", conf, "-s", "reload"},
-	}}
-	t.Cleanup(site.machine.stop)
+	site := &webSite{dir: dir, machine: servicestest.NGINX(t, conf)}
 	site.service = NGINX(site.machine, render.Paths{
 		NGINXConf: conf, NGINXPid: filepath.Join(dir, "run/nginx.pid"),
 		NGINXErrorLog: filepath.Join(dir, "log/error.log"), NGINXLog: filepath.Join(dir, "log/access.log"),
@@ -118,11 +113,11 @@ func TestNGINXAppliesAndReloads(t *testing.T) {
 	first, second := s.wanted(""), s.wanted("# second")
 	want(t, s.apply(t, first), checkin.OutcomeApplied)
 	s.check(t, first)
-	pid := s.machine.pid()
+	pid := s.machine.PID()
 
 	want(t, s.apply(t, second), checkin.OutcomeApplied)
 	s.check(t, second)
-	if s.machine.pid() != pid || s.machine.restarts != 1 {
+	if s.machine.PID() != pid || s.machine.Restarts != 1 {
 		t.Error("nginx was restarted instead of reloaded")
 	}
 	want(t, s.apply(t, second), checkin.OutcomeUnchanged)
@@ -166,7 +161,7 @@ func TestNGINXThatDiesSoonAfterTheProofIsRolledBack(t *testing.T) {
 			}
 			return nil
 		})
-		killed <- errors.Join(err, s.machine.process.Process.Signal(syscall.SIGTERM))
+		killed <- errors.Join(err, syscall.Kill(s.machine.PID(), syscall.SIGTERM))
 	}()
 	report := s.apply(t, bad)
 	must(t, <-killed)
@@ -178,7 +173,7 @@ func TestNGINXThatWasKilledIsStarted(t *testing.T) {
 	s := newWebSite(t)
 	good := s.wanted("")
 	want(t, s.apply(t, good), checkin.OutcomeApplied)
-	s.machine.stop()
+	s.machine.Stop()
 	want(t, s.apply(t, good), checkin.OutcomeApplied)
 	s.check(t, good)
 }

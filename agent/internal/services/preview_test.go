@@ -71,7 +71,7 @@ func TestNGINXPreviewTouchesNothing(t *testing.T) {
 	must(t, os.WriteFile(filepath.Join(s.dir, "shared"), []byte("return 204;\n"), 0o644))
 	good := s.wanted("")
 	want(t, s.apply(t, good), checkin.OutcomeApplied)
-	process := s.machine.pid()
+	process := s.machine.PID()
 
 	for name, test := range map[string]struct {
 		result  render.Result
@@ -96,7 +96,7 @@ func TestNGINXPreviewTouchesNothing(t *testing.T) {
 		})
 	}
 	s.check(t, good)
-	if s.machine.pid() != process {
+	if s.machine.PID() != process {
 		t.Error("nginx is another process")
 	}
 
@@ -104,7 +104,7 @@ func TestNGINXPreviewTouchesNothing(t *testing.T) {
 	must(t, os.WriteFile(filepath.Join(s.dir, "shared"), []byte("garbage;\n"), 0o644))
 	want(t, previews(t, s.service, *s.engine, s.wanted("# another")).Report, checkin.OutcomeRejected, "the fault is in "+filepath.Join(s.dir, "shared")+",")
 
-	s.machine.stop()
+	s.machine.Stop()
 	must(t, os.WriteFile(filepath.Join(s.dir, "shared"), []byte("return 204;\n"), 0o644))
 	untouched(t, func() { // there is no empty pid file either
 		if got := previews(t, s.service, *s.engine, good); got.Action != "start" || got.Report.Outcome != checkin.OutcomeApplied {

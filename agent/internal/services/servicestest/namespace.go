@@ -1,4 +1,4 @@
-package services
+package servicestest
 
 import (
 	"errors"
@@ -8,12 +8,12 @@ import (
 	"testing"
 )
 
-const insideVariable = "TEST_SERVICES_INSIDE"
+const insideVariable = "TEST_INSIDE_NAMESPACES"
 
-// TestMain runs the tests in a network, process and mount namespace of their
+// Main is a TestMain that runs the tests in a network, process and mount namespace of their
 // own: real servers can listen on the real ports there, nothing of the machine
 // is in their way, and none of them outlives the tests.
-func TestMain(m *testing.M) {
+func Main(m *testing.M) {
 	if os.Getenv(insideVariable) != "" {
 		if err := exec.Command("ip", "link", "set", "lo", "up").Run(); err != nil {
 			_ = os.Setenv(insideVariable, "no network: "+err.Error())
@@ -40,15 +40,15 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// needNamespace skips a test where it has no network of its own, or its tool
+// Need skips a test where it has no network of its own, or its tool
 // is missing.
-func needNamespace(t *testing.T, tools ...string) {
+func Need(t *testing.T, tools ...string) {
 	t.Helper()
 	if inside := os.Getenv(insideVariable); inside != "yes" {
 		t.Skipf("NOT TESTED: needs root and network namespaces (%s)", inside)
 	}
 	for _, tool := range tools {
-		if _, err := program(tool); err != nil {
+		if _, err := exec.LookPath(tool); err != nil {
 			t.Skipf("NOT TESTED: %s is not installed", tool)
 		}
 	}
