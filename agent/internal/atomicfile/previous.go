@@ -84,7 +84,8 @@ func isLive(target, kept string) bool {
 }
 
 // Forget removes the version that is kept of the file at path, if any: its
-// replacement is known to work.
+// replacement is known to work. A power cut does not bring it back, which would
+// make the replacement look unproven.
 func Forget(path string) error {
 	target, err := resolve(path)
 	if err != nil {
@@ -94,7 +95,10 @@ func Forget(path string) error {
 	if err != nil || kept == "" {
 		return explain("forget the previous", path, err)
 	}
-	return explain("forget the previous", path, os.Remove(kept))
+	if err = os.Remove(kept); err == nil {
+		err = syncDir(filepath.Dir(target))
+	}
+	return explain("forget the previous", path, err)
 }
 
 // Restore makes the version that is kept of the file at path live again; where
