@@ -39,6 +39,8 @@ type Status struct {
 	Warnings []string `json:"warnings"`
 	// ExitCode is that of the command: 0, 4 or 5, as of a pass.
 	ExitCode pass.Code `json:"exitCode"`
+
+	timerAsked bool // NextPass is known
 }
 
 // Agent is the program itself.
@@ -202,6 +204,7 @@ func (s *Status) passes(ctx context.Context) {
 	s.LastPass = lastPass(active, run)
 	next, err := units.NextElapse(ctx, timer)
 	s.warn(err)
+	s.timerAsked = err == nil
 	if !next.IsZero() {
 		next = next.UTC().Truncate(time.Second)
 		s.NextPass = &next

@@ -70,7 +70,7 @@ func (t *text) site(s Status) {
 	t.lastPass(s.LastPass)
 	if s.NextPass != nil {
 		t.below("next pass by the timer in %s", span(s.NextPass.Sub(t.now)))
-	} else if s.LastPass != nil && !s.LastPass.Running {
+	} else if s.timerAsked && (s.LastPass == nil || !s.LastPass.Running) {
 		t.below("no next pass: the timer is stopped (systemctl start %s)", timer)
 	}
 }
@@ -147,7 +147,11 @@ func (t *text) outcome(s Service) string {
 	}
 	switch s.Outcome {
 	case checkin.OutcomeUnchanged, checkin.OutcomeApplied:
-		if len(s.Quarantined) > 0 {
+		switch len(s.Quarantined) {
+		case 0:
+		case 1:
+			return "in force but for one record" + applied
+		default:
 			return fmt.Sprintf("in force but for %d records%s", len(s.Quarantined), applied)
 		}
 		return "in force" + applied

@@ -130,6 +130,27 @@ func TestFirstLine(t *testing.T) {
 	}
 }
 
+func TestNoNextPass(t *testing.T) {
+	for _, test := range []struct {
+		status Status
+		told   bool
+	}{
+		{Status{timerAsked: true}, true},
+		{Status{timerAsked: true, LastPass: &LastPass{EndedAt: &now, ExitCode: new(0)}}, true},
+		{Status{timerAsked: true, LastPass: &LastPass{Running: true}}, false}, // systemd knows the next time afterwards
+		{Status{timerAsked: true, NextPass: &now}, false},
+		{Status{}, false},
+	} {
+		var got bytes.Buffer
+		if err := test.status.Write(&got); err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(got.String(), "no next pass") != test.told {
+			t.Errorf("%+v: %s", test.status, got.String())
+		}
+	}
+}
+
 func TestSpan(t *testing.T) {
 	for in, want := range map[time.Duration]string{
 		-time.Hour:                    "0 s",
