@@ -97,7 +97,7 @@ var shells = template.Must(template.New("completions").Funcs(template.FuncMap{
 		var names []string
 		for _, w := range slices.Concat([]word{all}, all.Arguments) {
 			for _, flag := range w.Flags {
-				if flag.Takes != "" && (len(what) == 0 || slices.Contains(what, flag.Takes)) {
+				if flag.Takes != "" && (len(what) == 0 || slices.Contains(what, flag.Takes)) && !slices.Contains(names, flag.Name) {
 					names = append(names, flag.Name)
 				}
 			}
