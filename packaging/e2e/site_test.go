@@ -70,6 +70,8 @@ func TestSites(t *testing.T) {
 			{"the manager away for three passes", managerAway},
 			{"connections survive a reload", connectionsSurvive},
 			{"volumes", volumes},
+			{"check", check},
+			{"a support archive", supportArchive},
 			{"killed at fifty points of an apply", killed},
 		}...))
 	})

@@ -68,7 +68,11 @@ func (s *Setting) compare(sources []source, value string) {
 		return
 	}
 	other := "none"
-	if theirs != "" {
+	switch {
+	case theirs == "":
+	case s.Name == "API_KEY":
+		other = "another one, from " + from
+	default:
 		other = shown(s.Name, theirs) + ", from " + from
 	}
 	s.Elsewhere = &other

@@ -30,7 +30,7 @@ func TestExplain(t *testing.T) {
 		{"LOG_LEVEL", "warn", "the command line", elsewhere("debug, from " + root + "/etc/environment")},
 		{"SITE_ID", "2", root + File, nil},
 		{"MANAGER_URL", "https://two", "the environment", elsewhere("https://one, from " + root + File)},
-		{"API_KEY", "set", "the environment", elsewhere("set, from " + root + File)},
+		{"API_KEY", "set", "the environment", elsewhere("another one, from " + root + File)},
 		{"AGENT_HOSTNAME", "edge", "the environment", elsewhere("none")},
 		{"https_proxy", "http://…@proxy:3128", root + "/etc/environment", nil},
 	}

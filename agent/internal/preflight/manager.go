@@ -6,12 +6,12 @@ import (
 	"crypto/x509"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"mime"
 	"net"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -243,7 +243,11 @@ func (m *Manager) key(ctx context.Context, siteID int64) Finding {
 	if err != nil {
 		return warn("see the manager above", "not tried: %v", err)
 	}
-	makeOne := fmt.Sprintf("on the manager: opensource-manager apikey create --role agent --site %d; then set API_KEY", siteID)
+	site := "N"
+	if siteID != 0 { // the settings do say it
+		site = strconv.FormatInt(siteID, 10)
+	}
+	makeOne := "on the manager: opensource-manager apikey create --role agent --site " + site + "; then set API_KEY"
 	var told struct {
 		Data *struct {
 			Name   string `json:"name"`
@@ -265,6 +269,8 @@ func (m *Manager) key(ctx context.Context, siteID int64) Finding {
 	switch {
 	case who.Role == "agent" && who.SiteID != nil && *who.SiteID == siteID:
 		return ok("%q, of the agent of site %d", who.Name, siteID)
+	case who.Role == "agent" && who.SiteID != nil && siteID == 0:
+		return ok("%q, of the agent of site %d", who.Name, *who.SiteID)
 	case who.Role == "agent" && who.SiteID != nil:
 		return fail(makeOne+", or correct SITE_ID", "%q is the key of site %d, and SITE_ID is %d", who.Name, *who.SiteID, siteID)
 	case who.Role == "admin":

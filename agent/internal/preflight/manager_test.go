@@ -164,6 +164,12 @@ func TestManagerElsewhereNeedsAKey(t *testing.T) {
 	})
 	m := &Manager{URL: u, Transport: answers401}
 	wantLines(t, list(m.key(t.Context(), 7)), "FAIL  : none is set. To do: on the manager: opensource-manager apikey create")
+	wantLines(t, list(m.key(t.Context(), 0)), "FAIL  : none is set. To do: on the manager: opensource-manager apikey create --role agent --site N; then set API_KEY")
+	m.Transport = roundTrip(func(*http.Request) (*http.Response, error) {
+		header := http.Header{"Content-Type": {"application/json"}}
+		return &http.Response{StatusCode: 200, Header: header, Body: io.NopCloser(strings.NewReader(rightKey))}, nil
+	})
+	wantLines(t, list(m.key(t.Context(), 0)), `OK    : "edge", of the agent of site 7`)
 	mismatch := "PUBLIC_URL is https://other"
 	wantLines(t, publicURL(&mismatch, u), "WARN  : the manager says: PUBLIC_URL is https://other. To do: set MANAGER_URL")
 }

@@ -205,6 +205,25 @@ func TestWebPorts(t *testing.T) {
 	}
 }
 
+func TestUnitOfAProcess(t *testing.T) {
+	for content, want := range map[string]string{
+		"0::/system.slice/nginx.service\n":                                      "nginx.service",
+		"0::/machine.slice/box/system.slice/nginx.service/sub\n":                "nginx.service",
+		"9:pids:/other.service\n1:name=systemd:/system.slice/a.service\n0::/\n": "a.service",
+		"12:cpu:/x.service\n0::/user.slice/session-3.scope":                     "session-3.scope",
+		"0::/\n": "", "": "", "junk": "", "0::relative": "", "0::": "",
+	} {
+		dir := t.TempDir()
+		write(t, filepath.Join(dir, "cgroup"), content)
+		if got := unitOf(dir); got != want {
+			t.Errorf("%q is of %q, want %q", content, got, want)
+		}
+	}
+	if got := unitOf(t.TempDir()); got != "" {
+		t.Errorf("a process that is gone is of %q", got)
+	}
+}
+
 func TestAddressesOfTheKernel(t *testing.T) {
 	for text, want := range map[string]string{
 		"0100007F:0050":                         "127.0.0.1:80",

@@ -150,14 +150,24 @@ func readLine(path string) string {
 	return line
 }
 
-// unitOf finds the unit in the path of a process's control group.
+// unitOf finds the unit in the path of a process's control group. Of several
+// hierarchies (cgroups(7)) only systemd's own is named by units.
 func unitOf(folder string) string {
-	path := readLine(filepath.Join(folder, "cgroup"))
-	for path != "" && path != "/" && path != "." {
-		if name := filepath.Base(path); strings.HasSuffix(name, ".service") || strings.HasSuffix(name, ".scope") {
-			return name
+	content, err := os.ReadFile(filepath.Join(folder, "cgroup"))
+	if err != nil {
+		return ""
+	}
+	for line := range strings.Lines(string(content)) {
+		_, rest, _ := strings.Cut(strings.TrimSpace(line), ":")
+		hierarchy, path, _ := strings.Cut(rest, ":")
+		if hierarchy != "" && hierarchy != "name=systemd" {
+			continue
 		}
-		path = filepath.Dir(path)
+		for ; len(path) > 1; path = filepath.Dir(path) {
+			if name := filepath.Base(path); strings.HasSuffix(name, ".service") || strings.HasSuffix(name, ".scope") {
+				return name
+			}
+		}
 	}
 	return ""
 }
