@@ -11,18 +11,20 @@ import (
 // supportArchive makes an archive and renders from it what the host runs.
 func supportArchive(t *testing.T, s *site) {
 	s.wantPass(t, 0)
-	code, out := s.ExitCode(t, "opensource-agent", "bundle", "--out", "/root/site.tar.gz")
+	code, out := s.ExitCode(t, "sh", "-c", "cd /root && opensource-agent bundle")
 	t.Logf("opensource-agent bundle:\n%s", out)
+	lines := strings.Fields(out)
 	if code != 0 {
 		t.Fatalf("ended with %d", code)
 	}
-	if mode := s.Run(t, "stat", "--format=%a %U", "/root/site.tar.gz"); mode != "600 root\n" {
+	archive := "/root/" + lines[len(lines)-1]
+	if mode := s.Run(t, "stat", "--format=%a %U", archive); mode != "600 root\n" {
 		t.Errorf("the archive has mode and owner %q", mode)
 	}
-	if code, _ := s.ExitCode(t, "opensource-agent", "bundle", "--out", "/root/site.tar.gz"); code != 2 {
+	if code, _ := s.ExitCode(t, "opensource-agent", "bundle", "--out", archive); code != 2 {
 		t.Errorf("over the archive that is there it ended with %d", code)
 	}
-	s.Run(t, "tar", "-xzf", "/root/site.tar.gz", "-C", "/root", "--one-top-level=site", "--strip-components=1")
+	s.Run(t, "tar", "-xzf", archive, "-C", "/root", "--one-top-level=site", "--strip-components=1")
 	t.Logf("what is in it:\n%s", s.Run(t, "sh", "-c", "cd /root/site && find . -type f -printf '%P %s\n' | sort"))
 	t.Logf("README.txt:\n%s", s.Read(t, "/root/site/README.txt"))
 
@@ -48,5 +50,5 @@ func supportArchive(t *testing.T, s *site) {
 	for _, live := range []string{"/etc/nginx/nginx.conf", "/etc/dnsmasq.conf", "/var/lib/dnsmasq/hosts"} {
 		s.Run(t, "cmp", live, "/root/replay"+live)
 	}
-	s.Run(t, "rm", "-r", "/root/site", "/root/site.tar.gz", "/root/replay")
+	s.Run(t, "rm", "-r", "/root/site", archive, "/root/replay")
 }
