@@ -170,7 +170,8 @@ To render again what this host has rendered:
     diff -r rendered replay
 
 Both folders then hold the same files, by an agent of the same version (see
-versions.txt). To try them without a host, see "Render offline" in the manual.
+versions.txt). What is live may lack records that nginx or dnsmasq have refused:
+compare rendered/ with live/.
 
 What is in it:
 `

@@ -50,8 +50,12 @@ func NewRedactor(secrets ...string) *Redactor {
 	return r
 }
 
-// rule replaces what an expression finds.
+// rule replaces what an expression finds in a line.
 type rule struct {
+	// needs are words of which one is in every line that the expression can
+	// find something in, in lower case: to look for them takes a hundredth of
+	// the time.
+	needs      []string
 	expression *regexp.Regexp
 	with       string
 	unless     func(match []byte) bool // nil: never
@@ -66,25 +70,32 @@ const (
 // for. Values that begin with $ are nginx's variables: they hold nothing.
 func rules() []rule {
 	re := regexp.MustCompile
+	headers := []string{"authorization", "cookie", "x-api-key", "access-token"}
 	return []rule{
 		// Keys of this product.
-		{re(`osk_[0-9A-Za-z_-]+`), removed, nil},
+		{[]string{"osk_"}, re(`osk_[0-9A-Za-z_-]+`), removed, nil},
 		// Headers, as a log shows them and as curl is given them.
-		{re(`(?i)\b(` + headerName + `)(["']?[ \t]*[:=][ \t]*)[^\r\n]+`), "${1}${2}" + removed, onlyVariable},
+		{headers, re(`(?i)\b(` + headerName + `)(["']?[ \t]*[:=][ \t]*)[^\r\n]+`), "${1}${2}" + removed, onlyVariable},
 		// Headers, as nginx's files set them.
-		{re(`(?i)\b((?:proxy_set_header|grpc_set_header|add_header|fastcgi_param|uwsgi_param|more_set_\w*headers)\s+["']?(?:` +
+		{headers, re(`(?i)\b((?:proxy_set_header|grpc_set_header|add_header|fastcgi_param|uwsgi_param|more_set_\w*headers)\s+["']?(?:` +
 			headerName + `)["']?\s+)[^\s$;][^;\r\n]*`), "${1}" + removed, setsNothing},
 		// Credentials with their scheme, anywhere.
-		{re(`(?i)\b(bearer|basic|digest|negotiate)\s+[A-Za-z0-9._~+/=-]{8,}`), "${1} " + removed, isProse},
+		{
+			[]string{"bearer", "basic", "digest", "negotiate"},
+			re(`(?i)\b(bearer|basic|digest|negotiate)\s+[A-Za-z0-9._~+/=-]{8,}`), "${1} " + removed, isProse,
+		},
 		// Users and passwords in addresses.
-		{re(`([A-Za-z][A-Za-z0-9+.-]*://)[^/\s"'<>@]*@`), "${1}" + removed + "@", nil},
+		{[]string{"@"}, re(`([A-Za-z][A-Za-z0-9+.-]*://)[^/\s"'<>@]*@`), "${1}" + removed + "@", nil},
 		// Settings whose name says it.
-		{re(`(?i)\b(` + secretName + `)(["']?[ \t]*[:=][ \t]*)("[^"\r\n]*"|'[^'\r\n]*'|[^\s,;&"']+)`), "${1}${2}" + removed, namesFile},
+		{
+			[]string{"passw", "passphrase", "secret", "token", "key", "credential"},
+			re(`(?i)\b(` + secretName + `)(["']?[ \t]*[:=][ \t]*)("[^"\r\n]*"|'[^'\r\n]*'|[^\s,;&"']+)`), "${1}${2}" + removed, namesFile,
+		},
 		// Parameters of addresses, and sign-in cookies without their header.
-		{re(`(?i)([?&](?:code|state|ticket|session|auth|sig|signature|key)=)[^&\s"']+`), "${1}" + removed, nil},
-		{re(`(_oauth2_proxy[\w-]*=)[^;\s"']+`), "${1}" + removed, nil},
+		{[]string{"?", "&"}, re(`(?i)([?&](?:code|state|ticket|session|auth|sig|signature|key)=)[^&\s"']+`), "${1}" + removed, nil},
+		{[]string{"_oauth2_proxy"}, re(`(_oauth2_proxy[\w-]*=)[^;\s"']+`), "${1}" + removed, nil},
 		// Signed tokens (RFC 7519).
-		{re(`\beyJ[\w-]{5,}\.[\w-]{5,}\.[\w-]*`), removed, nil},
+		{[]string{"eyj"}, re(`\beyJ[\w-]{5,}\.[\w-]{5,}\.[\w-]*`), removed, nil},
 	}
 }
 
@@ -114,14 +125,28 @@ func namesFile(match []byte) bool {
 
 // Text returns text without secrets.
 func (r *Redactor) Text(text []byte) []byte {
-	text = r.privateKey.ReplaceAll(text, []byte("[private key removed]"))
+	if bytes.Contains(text, []byte("PRIVATE KEY-----")) {
+		text = r.privateKey.ReplaceAll(text, []byte("[private key removed]"))
+	}
 	for _, secret := range r.known {
 		text = bytes.ReplaceAll(text, []byte(secret), []byte(removed))
 	}
-	for _, rule := range r.rules {
-		text = rule.apply(text)
+	var out bytes.Buffer
+	out.Grow(len(text))
+	for line := range bytes.Lines(text) {
+		out.Write(r.line(line))
 	}
-	return text
+	return out.Bytes()
+}
+
+func (r *Redactor) line(line []byte) []byte {
+	lower := bytes.ToLower(line)
+	for _, rule := range r.rules {
+		if slices.ContainsFunc(rule.needs, func(word string) bool { return bytes.Contains(lower, []byte(word)) }) {
+			line = rule.apply(line)
+		}
+	}
+	return line
 }
 
 func (r rule) apply(text []byte) []byte {
