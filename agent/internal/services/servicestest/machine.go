@@ -65,6 +65,9 @@ func run(t *testing.T, m *Machine) *Machine {
 	return m
 }
 
+// Log is the file that the program writes its log to.
+func (m *Machine) Log() string { return m.log.Name() }
+
 // Journal returns what was logged since it was called last.
 func (m *Machine) Journal(context.Context, string, time.Time) []string {
 	content, _ := io.ReadAll(io.NewSectionReader(m.log, m.told, 1<<20))
