@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"opensource.internal/agent/checkin"
 )
 
@@ -38,7 +40,7 @@ func inNamespace(t *testing.T) bool {
 	}
 	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v", "-test.timeout=1m")
 	child.Env = append(os.Environ(), insideVariable+"=yes")
-	child.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET | syscall.CLONE_NEWCGROUP, Pdeathsig: syscall.SIGKILL}
+	child.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET | syscall.CLONE_NEWCGROUP | syscall.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL}
 	if out, err := child.CombinedOutput(); err != nil {
 		t.Errorf("in the namespace: %v\n%s", err, out)
 	}
@@ -94,4 +96,27 @@ func TestPortsOfRealProcesses(t *testing.T) {
 		fmt.Sprintf("FAIL  port 80/tcp: process %d (%s) has [::]:80 instead of nginx. To do: end it (kill %[1]d)", os.Getpid(), name[:min(len(name), 15)]),
 		"OK    port 443/tcp: nginx listens", "OK    port 53/udp: dnsmasq listens", "OK    port 53/tcp: dnsmasq listens", "OK    port 67/udp: free",
 	)
+}
+
+func TestVolumesOfARealMount(t *testing.T) {
+	if !inNamespace(t) {
+		return
+	}
+	must(t, unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""))
+	dir, err := os.MkdirTemp("/var/tmp", "preflight-test-") // /tmp may be a tmpfs
+	must(t, err)
+	defer os.RemoveAll(dir)
+	must(t, os.MkdirAll(dir+"/disk", 0o755))
+	must(t, os.MkdirAll(dir+"/store", 0o755))
+	must(t, unix.Mount(dir+"/store", dir+"/disk", "", unix.MS_BIND, ""))
+	defer unix.Unmount(dir+"/disk", unix.MNT_DETACH)
+
+	o := &Options{Snapshot: wholeSite()}
+	o.Snapshot.Site.Volumes = []checkin.Volume{{ID: 1, HostPath: dir + "/disk/a", Mode: "rw"}, {ID: 2, HostPath: dir + "/disk/b/c", Mode: "ro"}}
+	wantLines(t, siteVolumes(t.Context(), o), "OK    : the storage of all 2 is mounted", " …  : "+dir+"/disk/a, "+dir+"/disk/b/c: … free")
+	o.Snapshot.Site.Volumes[1].HostPath = dir + "/away/b"
+	wantLines(t, siteVolumes(t.Context(), o), "FAIL  : volume 2: … not on a separate mount", " …  : "+dir+"/disk/a: … free")
+	if entries, _ := os.ReadDir(dir + "/disk"); len(entries) != 0 {
+		t.Errorf("something was made: %v", entries)
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
+	"fmt"
 	"math/big"
 	"net/netip"
 	"net/url"
@@ -121,6 +122,14 @@ func TestDiskSpace(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) { wantLines(t, list(test.fs.finding()), test.want) })
 	}
+}
+
+func TestManyFoldersOfOneDisk(t *testing.T) {
+	fs := &filesystem{stat: unix.Statfs_t{Bsize: 1 << 20, Bavail: 500}}
+	for i := range 9 {
+		fs.paths = append(fs.paths, fmt.Sprintf("/mnt/%d", i))
+	}
+	wantLines(t, list(fs.finding()), "OK    : /mnt/0 and 8 others: 500 MiB free")
 }
 
 func TestDisksOfThisMachine(t *testing.T) {

@@ -99,7 +99,7 @@ func statfs(ctx context.Context, path string) (unix.Statfs_t, error) {
 
 func (f *filesystem) finding() Finding {
 	free := f.stat.Bavail * uint64(f.stat.Bsize)
-	where := strings.Join(slices.Compact(slices.Sorted(slices.Values(f.paths))), ", ")
+	where := f.where()
 	amount := fmt.Sprintf("%s free, %s inodes", bytes(free), f.inodes())
 	makeRoom := "make room: df -h " + f.paths[0] + "; journalctl --vacuum-size=100M; apt-get clean"
 	switch {
@@ -111,6 +111,16 @@ func (f *filesystem) finding() Finding {
 		return warn(makeRoom, "%s: %s", where, amount)
 	}
 	return ok("%s: %s", where, amount)
+}
+
+// where names the folders, if they are few.
+func (f *filesystem) where() string {
+	const few = 8
+	paths := slices.Compact(slices.Sorted(slices.Values(f.paths)))
+	if len(paths) <= few {
+		return strings.Join(paths, ", ")
+	}
+	return fmt.Sprintf("%s and %d others", paths[0], len(paths)-1)
 }
 
 // countsInodes is false where the file system makes them as they are needed.
@@ -138,8 +148,15 @@ func siteVolumes(ctx context.Context, o *Options) []Finding {
 	}
 	all := o.Snapshot.Site.Volumes
 	faults := volumes.Look(ctx, all, volumes.Options{Root: o.Root})
+	var good []string // which have answered just now
+	for _, volume := range all {
+		if faults[volume.ID] == nil {
+			good = append(good, o.Root+volume.HostPath)
+		}
+	}
+	free := space(ctx, good)
 	if len(faults) == 0 {
-		return list(ok("the storage of all %d is mounted", len(all)))
+		return append(list(ok("the storage of all %d is mounted", len(all))), free...)
 	}
 	byWords := map[string][]string{}
 	for _, id := range slices.Sorted(maps.Keys(faults)) {
@@ -150,5 +167,5 @@ func siteVolumes(ctx context.Context, o *Options) []Finding {
 	for _, words := range slices.Sorted(maps.Keys(byWords)) {
 		found = append(found, fail("compare findmnt with the path; storage is mounted from the node", "volume %s: %s", strings.Join(byWords[words], ", "), words))
 	}
-	return found
+	return append(found, free...)
 }
