@@ -19,18 +19,19 @@ func lines(findings []Finding) []string {
 	return all
 }
 
-// wantLines wants as many findings, each with its level and words, which stand
-// in this order in its line.
+// wantLines wants as many findings. The line of each has to begin with the words
+// before the first " … ", and to have the others in their order.
 func wantLines(t *testing.T, findings []Finding, want ...string) {
 	t.Helper()
 	got := lines(findings)
 	same := len(got) == len(want)
 	for i := 0; same && i < len(want); i++ {
-		rest := got[i]
-		for word := range strings.SplitSeq(want[i], " … ") {
-			before, after, found := strings.Cut(rest, word)
-			same = same && found && (rest != got[i] || before == "")
-			rest = after
+		first, others, _ := strings.Cut(want[i], " … ")
+		rest, found := strings.CutPrefix(got[i], first)
+		same = same && found
+		for word := range strings.SplitSeq(others, " … ") {
+			_, rest, found = strings.Cut(rest, word)
+			same = same && found
 		}
 	}
 	if !same {
