@@ -130,7 +130,10 @@ func dryRunOfWhatIsRefused(t *testing.T, lab commandLab) {
 	bad := liveSite(lab.wires, "first")
 	bad.NGINX.HTTPServices[0].InternalPort = 80800
 	lab.manager.Publish(t, bad)
-	lab.dryRun(t, 4, "left out: http first.example.com (id 3): ", "80800", "dnsmasq: nothing would be changed")
+	lab.dryRun(t, 4, "its previous version stays: http first.example.com (id 3): ", "80800", "nginx: nothing would be changed", "dnsmasq: nothing would be changed")
+	bad.NGINX.HTTPServices[0].ID = 4
+	lab.manager.Publish(t, bad)
+	lab.dryRun(t, 4, "left out: http first.example.com (id 4): ", "nginx: 1 file would be changed, then reload; ")
 
 	lab.manager.Publish(t, liveSite(lab.wires, "first"))
 	lab.Write(t, "/etc/opensource-agent/templates/nginx/listen.tmpl", "no_such_directive;", 0o644)
@@ -157,7 +160,7 @@ func statusOfAMachine(t *testing.T, lab commandLab) {
 	bad.NGINX.HTTPServices[0].InternalPort = 80800
 	lab.manager.Publish(t, bad)
 	lab.wantPass(t, 4)
-	wantParts(t, lab.agent(t, 4, "status"), "site 7 lab: not all of it is in force", "left out: http first.example.com (id 3): ")
+	wantParts(t, lab.agent(t, 4, "status"), "site 7 lab: not all of it is in force", "nginx: active, in force but for one record, applied ", "its previous version stays: http first.example.com (id 3): ")
 
 	lab.Run(t, "systemctl", "start", "opensource-agent.timer")
 	var status struct {

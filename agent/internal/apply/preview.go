@@ -190,7 +190,7 @@ func (m moves) back(err error) error {
 	if !errors.As(err, &fault) {
 		return errors.New(named(err.Error()))
 	}
-	said := &Fault{Words: named(fault.Words), Elsewhere: named(fault.Elsewhere)}
+	said := &Fault{Words: named(fault.Words), Verdict: named(fault.Verdict), Elsewhere: named(fault.Elsewhere)}
 	for _, place := range fault.Places {
 		said.Places = append(said.Places, Place{File: named(place.File), Lines: place.Lines, Words: named(place.Words)})
 	}

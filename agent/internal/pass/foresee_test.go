@@ -147,6 +147,38 @@ func TestForeseeWhatIsRefusedOrLeftOut(t *testing.T) {
 	}
 }
 
+// The search for refused records goes the way of a pass, too.
+func TestForeseeWhatWouldBeQuarantined(t *testing.T) {
+	s := newSite(t)
+	snapshot := lab()
+	bad := snapshot.NGINX.HTTPServices[0]
+	for i := range 8 {
+		bad.ID, bad.ExternalHostname = int64(100+i), fmt.Sprintf("h%d", i)
+		snapshot.NGINX.HTTPServices = append(snapshot.NGINX.HTTPServices, bad)
+	}
+	s.publish(snapshot)
+	s.pass(Settled)
+	original, err := os.ReadFile("../../../templates/nginx/http-service.tmpl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.write("etc/opensource-agent/templates/nginx/http-service.tmpl",
+		strings.Replace(string(original), "server_name", `{{if eq .Name "h3.example.com"}}no_such_directive;{{end}}server_name`, 1))
+	snapshot.NGINX.HTTPServices[1].InternalPort = 9090
+	s.publish(snapshot)
+
+	nginx := s.foresee(Rejected).of(t, "nginx")
+	if len(nginx.LeftOut) != 1 || nginx.LeftOut[0].ID != 103 || !strings.Contains(nginx.LeftOut[0].Reason, "no_such_directive") ||
+		strings.Contains(nginx.LeftOut[0].Reason, "/beside/") || nginx.Refused != "" || len(nginx.Changes) != 1 {
+		t.Errorf("got %+v", nginx)
+	}
+	s.pass(Rejected)
+	told := s.knows().Services["nginx"].Quarantined
+	if diff := cmp.Diff(nginx.LeftOut, told); diff != "" {
+		t.Errorf("(-foreseen +done):\n%s", diff)
+	}
+}
+
 func TestForeseeWithoutAnAnswer(t *testing.T) {
 	s := newSite(t)
 	s.publish(lab())

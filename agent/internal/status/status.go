@@ -85,7 +85,7 @@ type Service struct {
 	RunningETag  string                    `json:"runningEtag"`
 	AppliedAt    *time.Time                `json:"appliedAt"`
 	Quarantined  []checkin.QuarantinedItem `json:"quarantined"`
-	// Failure is null while the service is as the snapshot says.
+	// Failure is null while nothing waits to be tried again.
 	Failure *Failure      `json:"failure"`
 	Hold    *checkin.Hold `json:"hold"`
 	// Drift is what was changed by others and put right since the manager was
@@ -97,7 +97,8 @@ type Service struct {
 	CutShort bool `json:"cutShort"`
 }
 
-// Failure is an apply that has failed and is tried again.
+// Failure is an apply that has failed and is tried again, or records that were
+// refused and are.
 type Failure struct {
 	Since time.Time `json:"since"`
 	Count int       `json:"count"`

@@ -116,17 +116,21 @@ func (t *text) service(s Service) {
 		t.below("held for another %s, until %s%s%s", span(s.Hold.Until.Sub(t.now)), local(s.Hold.Until), after(" by ", s.Hold.By), after(": ", s.Hold.Reason))
 	}
 	for _, left := range s.Quarantined {
-		kept := ""
+		what := "left out"
 		if left.KeptPrevious {
-			kept = ", its previous version is in force"
+			what = "its previous version stays"
 		}
-		t.below("left out%s: %s: %s", kept, pass.RecordName(left), left.Reason)
+		t.below("%s: %s: %s", what, pass.RecordName(left), left.Reason)
 	}
 	if s.Message != "" && len(s.Quarantined) == 0 && s.Outcome != checkin.OutcomeHeld && s.Outcome != checkin.OutcomeSkipped {
 		t.below("%s", s.Message)
 	}
 	if f := s.Failure; f != nil {
-		t.below("failing%s, tried %s, again %s", after(" since ", t.since(f.Since)), times(f.Count), t.next(f.Next))
+		what := "failing"
+		if len(s.Quarantined) > 0 {
+			what = "refused"
+		}
+		t.below("%s%s, tried %s, again %s", what, after(" since ", t.since(f.Since)), times(f.Count), t.next(f.Next))
 	}
 	for _, drift := range s.Drift {
 		t.below("was edited by somebody else and restored: %s", drift.Path)
