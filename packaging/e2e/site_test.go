@@ -56,7 +56,8 @@ func TestSites(t *testing.T) {
 	t.Run("trixie", func(t *testing.T) {
 		s := bootSite(t, m, machine.Debian13, "198.51.100.0/25")
 		s.runSteps(t, append(first, []step{
-			{"a configuration that nginx refuses", nginxRefuses},
+			{"a record that nginx refuses", nginxRefuses},
+			{"a record that dnsmasq refuses", dnsmasqRefuses},
 			{"a port that somebody else holds", heldPort},
 			{"a certificate that appears later", lateCertificate},
 			{"a certificate that nginx refuses", weakCertificate},
