@@ -19,6 +19,17 @@ type holdCommand struct {
 	Reason  string `placeholder:"TEXT" help:"Why: for the log and the manager's page."`
 }
 
+// Help implements kong.HelpProvider.
+func (*holdCommand) Help() string {
+	return `For work by hand. Volumes, the other service and the check-ins go on; the manager shows the hold. Afterwards the next pass applies what is due, and undoes edits.
+
+Examples:
+  sudo opensource-agent hold nginx --for 2h --reason "moving certificates"
+  sudo opensource-agent hold
+
+Exit status: 0 held, 2 usage, 6 another pass is running.`
+}
+
 func (c *holdCommand) run(ctx context.Context, env environment) pass.Code {
 	holds, ok := env.holds()
 	if !ok {
@@ -57,6 +68,15 @@ func (c *holdCommand) list(holds pass.Holds, env environment) pass.Code {
 type releaseCommand struct {
 	Service string `arg:"" optional:"" complete:"nginx,dnsmasq" help:"nginx or dnsmasq."`
 	All     bool   `help:"Release every service that is held."`
+}
+
+// Help implements kong.HelpProvider.
+func (*releaseCommand) Help() string {
+	return `Examples:
+  sudo opensource-agent release nginx
+  sudo opensource-agent release --all
+
+Exit status: 0 released, or nothing was held; 2 usage; 6 another pass is running.`
 }
 
 func (c *releaseCommand) run(ctx context.Context, env environment) pass.Code {

@@ -64,8 +64,8 @@ func TestEveryCommandCanBeRun(t *testing.T) {
 		if _, ok := node.Target.Addr().Interface().(command); !ok {
 			t.Errorf("%s is no command", node.Name)
 		}
-		if node.Help == "" {
-			t.Errorf("%s has no help", node.Name)
+		if node.Help == "" || !strings.Contains(node.Detail, "opensource-agent") {
+			t.Errorf("%s has no help, or no example in it", node.Name)
 		}
 	}
 }
