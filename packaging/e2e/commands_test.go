@@ -37,6 +37,7 @@ func TestCommandsOfTheAgent(t *testing.T) {
 		{"a dry run is what a pass does", dryRunIsWhatAPassDoes},
 		{"what is refused", dryRunOfWhatIsRefused},
 		{"status", statusOfAMachine},
+		{"the state is for root", stateIsRoots},
 		{"render is what is live", renderIsWhatIsLive},
 		{"completions and man page", completionsAndManPage},
 	} {
@@ -105,6 +106,16 @@ func beforeTheFirstPass(t *testing.T, lab commandLab) {
 	if code != 2 || !strings.Contains(out, "permission denied: run the agent as root") {
 		t.Errorf("as nobody it ends with %d:\n%s", code, out)
 	}
+}
+
+// stateIsRoots lets everybody read the settings, but not what the agent knows.
+func stateIsRoots(t *testing.T, lab commandLab) {
+	lab.Run(t, "chmod", "644", "/etc/opensource-agent/agent.env")
+	code, out := lab.ExitCode(t, "setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups", "opensource-agent", "status")
+	if code != 2 || !strings.Contains(out, "permission denied: run it as root (sudo opensource-agent status)") {
+		t.Errorf("as nobody it ends with %d:\n%s", code, out)
+	}
+	lab.Run(t, "chmod", "640", "/etc/opensource-agent/agent.env")
 }
 
 func dryRunIsWhatAPassDoes(t *testing.T, lab commandLab) {
