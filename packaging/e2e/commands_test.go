@@ -110,12 +110,12 @@ func beforeTheFirstPass(t *testing.T, lab commandLab) {
 
 // stateIsRoots lets everybody read the settings, but not what the agent knows.
 func stateIsRoots(t *testing.T, lab commandLab) {
-	lab.Run(t, "chmod", "644", "/etc/opensource-agent/agent.env")
+	lab.Run(t, "chmod", "go+rx", "/etc/opensource-agent/agent.env", "/run/opensource-agent")
 	code, out := lab.ExitCode(t, "setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups", "opensource-agent", "status")
 	if code != 2 || !strings.Contains(out, "permission denied: run it as root (sudo opensource-agent status)") {
 		t.Errorf("as nobody it ends with %d:\n%s", code, out)
 	}
-	lab.Run(t, "chmod", "640", "/etc/opensource-agent/agent.env")
+	lab.Run(t, "chmod", "go-rx", "/etc/opensource-agent/agent.env", "/run/opensource-agent")
 }
 
 func dryRunIsWhatAPassDoes(t *testing.T, lab commandLab) {
