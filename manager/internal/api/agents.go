@@ -30,7 +30,7 @@ type agent struct {
 	Certificates map[string]checkin.Certificate   `json:"certificates"`
 	Guard        *checkin.Guard                   `json:"guard"`
 	Probes       map[string]checkin.Probe         `json:"probes" doc:"What the site's own probes found, by public name"`
-	Drift        store.KeptDrift                  `json:"drift" doc:"Files that were edited on the host and restored, by service: the last time within a day"`
+	Drift        store.KeptDrift                  `json:"drift" doc:"Files that were edited on the host, by service: the last time within a day"`
 }
 
 func showAgent(now time.Time) func(store.Agent) agent {

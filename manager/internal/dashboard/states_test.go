@@ -34,6 +34,8 @@ func everyState(t *testing.T) (s *servertest.Server, cookie string) {
 	}
 	edited := good
 	edited.Drift = []checkin.Drift{{Path: "/etc/nginx/nginx.conf", Diff: "--- managed\n+++ found\n@@ -12,3 +12,3 @@\n http {\n-    server_tokens off;\n+    server_tokens on;\n"}}
+	stillEdited := failed(checkin.OutcomeRejected, "the fault is in /etc/nginx/conf.d/ours.conf, which is not managed by opensource-agent")
+	stillEdited.Drift = edited.Drift
 	agents := []struct {
 		name   string
 		nginx  checkin.ServiceReport
@@ -48,6 +50,7 @@ func everyState(t *testing.T) (s *servertest.Server, cookie string) {
 		{"05-held", held, nil},
 		{"06-left-out", leftOut, nil},
 		{"07-edited", edited, nil},
+		{"07-edited-still", stillEdited, nil},
 		{"08-probes", good, func(r *checkin.Request) {
 			r.Probes = map[string]checkin.Probe{
 				"app.example.com":       {Hop: checkin.HopBackend, Message: "dial tcp 192.0.2.101:8080: connect: connection refused"},
@@ -94,7 +97,7 @@ func TestEveryStateIsTold(t *testing.T) {
 		"Refused before anything was changed", "the previous one runs again", "Somebody has to look at the host",
 		"runs fcde2b2edba5, was given 2c26b46b68ff", "On hold for 1 h 58 min more, until", "by root: upgrade of nginx",
 		"http app.example.com (3)", "previous version kept", "stream tcp 2201 (9)", "last apply: applied, 1 left out, 1 kept as before",
-		"Edited on the host and restored", "server_tokens off;", "removes 6 of 8 services", "Look and confirm",
+		"Edited on the host and restored, ", "Edited on the host, and not restored, ", "server_tokens off;", "removes 6 of 8 services", "Look and confirm",
 		"Host: Debian GNU/Linux 13 (trixie), 1 own template", "1.26.3, HTTP/3", "8 GiB", "unprivileged container",
 	}, []string{"held until then"})
 }

@@ -82,6 +82,7 @@ type serviceView struct {
 	Quarantined []quarantinedView
 	Drifted     string // when files were found edited
 	DriftedAt   time.Time
+	Restored    bool // the edit was undone
 	Drift       []checkin.Drift
 }
 
@@ -164,6 +165,7 @@ func describe(a store.Agent, site string, volumes []store.Volume, now time.Time)
 		service := describeService(name, a.Report.Services[name], now, clockAhead(a))
 		if found, ok := drift[name]; ok {
 			service.DriftedAt, service.Drifted, service.Drift = found.At.UTC(), ago(max(0, now.Sub(found.At))), found.Files
+			service.Restored = found.Restored
 		}
 		view.Services = append(view.Services, service)
 	}
@@ -445,6 +447,14 @@ func (l agentList) counts() []count {
 		}
 	}
 	return counts
+}
+
+// restored says what became of an edit.
+func (s serviceView) restored() string {
+	if s.Restored {
+		return " and restored"
+	}
+	return ", and not restored"
 }
 
 // anchor is the id of a part of the card.

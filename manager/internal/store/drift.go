@@ -16,20 +16,23 @@ import (
 // agent tells it with one check-in, and nobody looks in that half minute.
 const driftKept = 24 * time.Hour
 
-// KeptDrift is what was last found edited and restored, by service.
+// KeptDrift is what was last found edited, by service.
 type KeptDrift map[string]DriftAt
 
 // DriftAt is what one check-in told.
 type DriftAt struct {
-	At    time.Time       `json:"at"` // by the manager's clock
+	At    time.Time       `json:"at" doc:"By the manager's clock"`
 	Files []checkin.Drift `json:"files"`
+	// Restored is false if the service refused what was to take their place.
+	Restored bool `json:"restored" doc:"Whether the edit was undone"`
 }
 
-// Recent leaves out what is older than a day.
+// Recent leaves out what is older than a day, or as far ahead of a clock that
+// was set back.
 func (d KeptDrift) Recent(now time.Time) KeptDrift {
 	recent := KeptDrift{}
 	for service, drift := range d {
-		if now.Sub(drift.At) < driftKept {
+		if now.Sub(drift.At).Abs() < driftKept {
 			recent[service] = drift
 		}
 	}
@@ -41,13 +44,21 @@ func toldDrift(c CheckIn) KeptDrift {
 	told := KeptDrift{}
 	for name, service := range c.Report.Services {
 		if len(service.Drift) > 0 {
-			told[name] = DriftAt{At: c.At, Files: service.Drift}
+			told[name] = DriftAt{At: c.At, Files: service.Drift, Restored: !failed(service.Outcome)}
 		}
 	}
 	return told
 }
 
-// addedToKept is told drift with what is kept of other services.
+// failed reports whether what was there before an apply is there again, or
+// still.
+func failed(o checkin.Outcome) bool {
+	return o == checkin.OutcomeRejected || o == checkin.OutcomeRolledBack || o == checkin.OutcomeStuck
+}
+
+// addedToKept is told drift with what is kept of the agent's other services. Of
+// a service that it does not have any more nothing is kept: names can be made up
+// without end.
 func addedToKept(tx *gorm.DB, c CheckIn, told KeptDrift) (KeptDrift, error) {
 	var before []Agent
 	err := tx.Select("drift").Where("site_id = ? AND hostname = ?", c.SiteID, c.Hostname).Find(&before).Error
@@ -58,6 +69,10 @@ func addedToKept(tx *gorm.DB, c CheckIn, told KeptDrift) (KeptDrift, error) {
 	for _, agent := range before {
 		all = agent.Drift.Recent(c.At)
 	}
+	maps.DeleteFunc(all, func(service string, _ DriftAt) bool {
+		_, is := c.Report.Services[service]
+		return !is
+	})
 	maps.Copy(all, told)
 	return all, nil
 }

@@ -152,12 +152,15 @@ func testDriftIsKept(t *testing.T, s *store.Store) {
 	ctx := t.Context()
 	start := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	edited := func(path string) []checkin.Drift { return []checkin.Drift{{Path: path, Diff: "-a\n+b"}} }
-	record := func(after time.Duration, nginx, dnsmasq []checkin.Drift) {
+	tell := func(after time.Duration, services map[string]checkin.ServiceReport) {
 		t.Helper()
 		must(s.RecordCheckIn(ctx, store.CheckIn{
-			SiteID: w.Site.ID, Hostname: "agent", At: start.Add(after),
-			Report: checkin.Request{Services: map[string]checkin.ServiceReport{"nginx": {Drift: nginx}, "dnsmasq": {Drift: dnsmasq}}},
+			SiteID: w.Site.ID, Hostname: "agent", At: start.Add(after), Report: checkin.Request{Services: services},
 		}))(t)
+	}
+	record := func(after time.Duration, nginx, dnsmasq []checkin.Drift) {
+		t.Helper()
+		tell(after, map[string]checkin.ServiceReport{"nginx": {Drift: nginx}, "dnsmasq": {Drift: dnsmasq}})
 	}
 	want := func(after time.Duration, want store.KeptDrift) {
 		t.Helper()
@@ -166,18 +169,29 @@ func testDriftIsKept(t *testing.T, s *store.Store) {
 			t.Errorf("after %s (-want +got):\n%s", after, diff)
 		}
 	}
-	first := store.DriftAt{At: start, Files: edited("/etc/nginx/nginx.conf")}
+	first := store.DriftAt{At: start, Files: edited("/etc/nginx/nginx.conf"), Restored: true}
 	record(0, first.Files, nil)
 	record(time.Minute, nil, nil) // the next check-in does not tell it again
 	want(time.Minute, store.KeptDrift{"nginx": first})
 
-	second := store.DriftAt{At: start.Add(2 * time.Hour), Files: edited("/etc/dnsmasq.conf")}
+	second := store.DriftAt{At: start.Add(2 * time.Hour), Files: edited("/etc/dnsmasq.conf"), Restored: true}
 	record(2*time.Hour, nil, second.Files)
 	want(3*time.Hour, store.KeptDrift{"nginx": first, "dnsmasq": second})
 	want(25*time.Hour, store.KeptDrift{"dnsmasq": second})
 	want(-time.Hour, store.KeptDrift{"nginx": first, "dnsmasq": second}) // the clock was set back
 
-	third := store.DriftAt{At: start.Add(25 * time.Hour), Files: edited("/etc/dnsmasq.conf")}
+	third := store.DriftAt{At: start.Add(25 * time.Hour), Files: edited("/etc/dnsmasq.conf"), Restored: true}
 	record(25*time.Hour, nil, third.Files)
-	want(0, store.KeptDrift{"dnsmasq": third}) // and what is too old is not kept for ever
+	want(2*time.Hour, store.KeptDrift{"dnsmasq": third}) // what is too old is not kept for ever
+	want(-25*time.Hour, store.KeptDrift{})               // nor until a clock that was wrong has come round
+
+	for outcome, restored := range map[checkin.Outcome]bool{
+		checkin.OutcomeApplied: true, checkin.OutcomeHeld: true, "": true,
+		checkin.OutcomeRejected: false, checkin.OutcomeRolledBack: false, checkin.OutcomeStuck: false,
+	} {
+		tell(0, map[string]checkin.ServiceReport{"nginx": {Outcome: outcome, Drift: first.Files}})
+		want(0, store.KeptDrift{"nginx": {At: start, Files: first.Files, Restored: restored}})
+	}
+	tell(0, map[string]checkin.ServiceReport{"made-up": {Drift: first.Files}})
+	want(0, store.KeptDrift{"made-up": first}) // names do not pile up
 }
