@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"opensource.internal/agent/internal/atomicfile"
 	"opensource.internal/agent/render"
@@ -129,15 +130,20 @@ func Edited(digests map[string]string) []string {
 	return edited
 }
 
-// holds reports whether a file has the content with that digest.
-func holds(path, want string) bool {
-	info, err := os.Stat(path)
-	if err != nil || !info.Mode().IsRegular() { // reading a pipe would never end
-		return false
+// Edits identifies what Edited has found; it is empty if that is nothing.
+func Edits(digests map[string]string) string {
+	var found strings.Builder
+	for _, path := range Edited(digests) {
+		fmt.Fprintln(&found, path, liveDigest(path))
 	}
-	content, err := os.ReadFile(path)
-	return err == nil && digest(content) == want
+	if found.Len() == 0 {
+		return ""
+	}
+	return digest([]byte(found.String()))
 }
+
+// holds reports whether a file has the content with that digest.
+func holds(path, want string) bool { return liveDigest(path) == want }
 
 func cutShort(path string) bool {
 	pending, err := atomicfile.Pending(path)

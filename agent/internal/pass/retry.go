@@ -4,6 +4,7 @@ import (
 	"strings"
 	"time"
 
+	"opensource.internal/agent/internal/apply"
 	"opensource.internal/agent/internal/services"
 	"opensource.internal/agent/internal/state"
 )
@@ -45,15 +46,26 @@ func waits(r *state.Retry, fingerprint string, now time.Time) bool {
 }
 
 // waiting reports whether a service is left as it is in this pass: it has
-// failed with all the same before, its pause is not over, and the configuration
-// before that is in force. A person does not wait.
+// failed with all the same before, its pause is not over, and its files are what
+// they were then. A person does not wait.
 func (p *pass) waiting(service services.Service, fingerprint string) bool {
 	stands := p.state.Services[service.Name]
-	if p.ByHand || inForce(stands.Outcome) || !waits(stands.Retry, fingerprint, time.Now()) || !p.serviceUndisturbed(service) {
+	if p.ByHand || inForce(stands.Outcome) || !waits(stands.Retry, fingerprint, time.Now()) {
+		return false
+	}
+	if !p.serviceUndisturbed(service) && !p.editedAsBefore(service) {
 		return false
 	}
 	why, _, _ := strings.Cut(stands.Message, "\n")
 	p.Log.Warn("configuration still not applied", "service", service.Name, "outcome", stands.Outcome,
 		"failures", stands.Retry.Failures, "next", stands.Retry.After.Local().Format(time.TimeOnly), "error", why)
 	return true
+}
+
+// editedAsBefore reports whether somebody else has changed files of a service,
+// and to undo just that has failed.
+func (p *pass) editedAsBefore(service services.Service) bool {
+	stands := p.state.Services[service.Name]
+	edits := stands.Retry.Edits
+	return edits != "" && p.runs(service) && !p.engine.CutShort(service.Name) && apply.Edits(stands.Digests) == edits
 }

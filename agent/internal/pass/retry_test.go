@@ -2,6 +2,8 @@ package pass
 
 import (
 	"log/slog"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -78,6 +80,15 @@ func TestARefusedConfigurationIsNotTriedInEveryPass(t *testing.T) {
 	try("by hand", true, Rejected, 1)
 	s.write("etc/nginx/nginx.conf", "edited")
 	try("edited meanwhile", false, Rejected, 1)
+	try("the same edit", false, Rejected, 0)
+	s.write("etc/nginx/nginx.conf", "edited again")
+	try("another edit", false, Rejected, 1)
+	try("the same once more", false, Rejected, 0)
+	if err := os.Remove(filepath.Join(s.root, "etc/nginx/nginx.conf")); err != nil {
+		t.Fatal(err)
+	}
+	try("removed", false, Rejected, 1)
+	try("removed still", false, Rejected, 0)
 	s.write(override, "no_such_directive on;")
 	try("another template", false, Rejected, 1)
 	changed := lab()

@@ -66,6 +66,7 @@ func (p *pass) ensureService(ctx context.Context, service services.Service, fact
 		p.logApply(service.Name, report)
 		now.LastApply, now.Outcome, now.Message = checkin.ApplyFailure, report.Outcome, report.Message
 		now.Retry = nextTry(previous.Retry, fingerprint, time.Now())
+		now.Retry.Edits = apply.Edits(previous.Digests)
 		return now
 	}
 	if report.Outcome == checkin.OutcomeRejected && stopped(ctx) {
@@ -80,6 +81,9 @@ func (p *pass) ensureService(ctx context.Context, service services.Service, fact
 	now.Quarantined = search.leftOut(result)
 	now.Quarantine = search.memory(result, report.Outcome, fingerprint, previous.Quarantine)
 	now.Retry = search.retry(report.Outcome, fingerprint, previous.Retry)
+	if now.Retry != nil && !inForce(report.Outcome) {
+		now.Retry.Edits = apply.Edits(previous.Digests)
+	}
 	now.LastApply = lastApply(report.Outcome, now.Quarantined)
 	for _, path := range report.Drifted {
 		p.Log.Warn("edited by somebody else", "service", service.Name, "path", path, "outcome", report.Outcome)
@@ -162,9 +166,12 @@ func (p *pass) undisturbed() bool {
 }
 
 func (p *pass) serviceUndisturbed(service services.Service) bool {
-	digests := p.state.Services[service.Name].Digests
-	runs := p.Root != "" || len(digests) == 0 || p.unitStates[service.Name] == "active"
-	return runs && apply.Undisturbed(digests)
+	return p.runs(service) && apply.Undisturbed(p.state.Services[service.Name].Digests)
+}
+
+// runs reports whether a service runs, if it has anything to run.
+func (p *pass) runs(service services.Service) bool {
+	return p.Root != "" || len(p.state.Services[service.Name].Digests) == 0 || p.unitStates[service.Name] == "active"
 }
 
 // noteReceived takes over the tag of a snapshot with the content of the last.

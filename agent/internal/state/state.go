@@ -78,6 +78,9 @@ type Retry struct {
 	Fingerprint string    `json:"fingerprint"`
 	Failures    int       `json:"failures"`
 	After       time.Time `json:"after"`
+	// Edits identifies what somebody else had made of the files that were in
+	// force; empty if they were as they should be.
+	Edits string `json:"edits,omitempty"`
 	// Since is when the service failed first after it was last in force.
 	Since time.Time `json:"since,omitzero"`
 }
