@@ -19,7 +19,7 @@ import (
 // fakeManager answers check-ins with the snapshot it holds, as a manager does,
 // unless answer is set.
 type fakeManager struct {
-	t      *testing.T
+	t      testing.TB
 	mutex  sync.Mutex
 	data   []byte
 	etag   string
@@ -30,7 +30,7 @@ type fakeManager struct {
 	server   *httptest.Server
 }
 
-func newManager(t *testing.T) *fakeManager {
+func newManager(t testing.TB) *fakeManager {
 	m := &fakeManager{t: t}
 	m.server = httptest.NewServer(m)
 	t.Cleanup(m.server.Close)
@@ -113,7 +113,7 @@ type site struct {
 }
 
 // newSite makes a host. Its validators are the real ones.
-func newSite(t *testing.T) *site {
+func newSite(t testing.TB) *site {
 	t.Helper()
 	for _, tool := range []string{"nginx", "dnsmasq"} {
 		if _, err := exec.LookPath(tool); err != nil {
@@ -190,7 +190,7 @@ func (s *site) files() map[string]string {
 }
 
 // last returns the last check-in of the pass before.
-func last(t *testing.T, requests []checkin.Request) checkin.Request {
+func last(t testing.TB, requests []checkin.Request) checkin.Request {
 	t.Helper()
 	if len(requests) == 0 {
 		t.Fatal("there was no check-in")
@@ -198,7 +198,7 @@ func last(t *testing.T, requests []checkin.Request) checkin.Request {
 	return requests[len(requests)-1]
 }
 
-type testLog struct{ t *testing.T }
+type testLog struct{ t testing.TB }
 
 func (l testLog) Write(p []byte) (int, error) {
 	l.t.Log(string(p))

@@ -1,6 +1,7 @@
 package pass
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"opensource.internal/agent/checkin"
+	"opensource.internal/agent/internal/apply"
 	"opensource.internal/agent/internal/services"
 	"opensource.internal/agent/internal/services/servicestest"
 	"opensource.internal/templates"
@@ -25,9 +27,13 @@ func TestMain(m *testing.M) { servicestest.Main(m) }
 type liveSite struct {
 	*site
 	nginx, dnsmasq *servicestest.Machine
+	// Of the latest pass: how often nginx has tested something, and how long it
+	// took until it had loaded the files.
+	tests int
+	live  time.Duration
 }
 
-func newLiveSite(t *testing.T) *liveSite {
+func newLiveSite(t testing.TB) *liveSite {
 	t.Helper()
 	servicestest.Need(t, "nginx", "dnsmasq")
 	s := newSite(t)
@@ -70,6 +76,7 @@ func (l *liveSite) pass(want Code) map[string]checkin.ServiceReport {
 	for i := range p.services {
 		p.services[i].Steady = 100 * time.Millisecond
 	}
+	l.observe(&p.services[0].Service)
 	p.look(l.t.Context())
 	p.checkInUntilSettled(l.t.Context())
 	p.save()
@@ -78,6 +85,21 @@ func (l *liveSite) pass(want Code) map[string]checkin.ServiceReport {
 	}
 	requests, _ := l.take()
 	return last(l.t, requests).Services
+}
+
+// observe counts the tests of a service and takes its time.
+func (l *liveSite) observe(service *apply.Service) {
+	l.tests, l.live = 0, 0
+	start, test, activate := time.Now(), service.Test, service.Activate
+	service.Test = func(ctx context.Context, candidate, live string) error {
+		l.tests++
+		return test(ctx, candidate, live)
+	}
+	service.Activate = func(ctx context.Context, a apply.Activation) error {
+		err := activate(ctx, a)
+		l.live = time.Since(start)
+		return err
+	}
 }
 
 // override overrides a template by what replace makes of the embedded one.
@@ -112,7 +134,7 @@ func wantsQuarantined(t *testing.T, got checkin.ServiceReport, outcome checkin.O
 	}
 }
 
-func wantsAll(t *testing.T, reports map[string]checkin.ServiceReport) {
+func wantsAll(t testing.TB, reports map[string]checkin.ServiceReport) {
 	t.Helper()
 	for name, got := range reports {
 		if got.LastApply != checkin.ApplySuccess || len(got.Quarantined) > 0 {

@@ -83,7 +83,7 @@ func (n nginx) action(ctx context.Context, _ apply.Activation) string {
 
 func (n nginx) activate(ctx context.Context, a apply.Activation) error {
 	since, log := time.Now(), markLog(n.errorLog)
-	err := n.reload(ctx, a)
+	err := n.reload(ctx, a, log)
 	var short *shortLivedError
 	if errors.As(err, &short) {
 		err = withLines(err, n.journal(ctx, nginxUnit, since)) // nginx itself may have had no time for words
@@ -92,7 +92,7 @@ func (n nginx) activate(ctx context.Context, a apply.Activation) error {
 	return blamePorts(withLines(err, log.newLines(gravest)), main, main)
 }
 
-func (n nginx) reload(ctx context.Context, a apply.Activation) error {
+func (n nginx) reload(ctx context.Context, a apply.Activation, log logMark) error {
 	if err := n.units.ReloadOrRestart(ctx, nginxUnit); err != nil {
 		return err
 	}
@@ -103,7 +103,14 @@ func (n nginx) reload(ctx context.Context, a apply.Activation) error {
 	if err != nil {
 		return err
 	}
-	if err := poll(ctx, a.Window, nginxHandover, func(ctx context.Context) error { return n.serves(ctx, a.Revision) }); err != nil {
+	err = poll(ctx, a.Window, nginxHandover, func(ctx context.Context) error {
+		err := n.serves(ctx, a.Revision)
+		if err != nil && len(log.newLines(givesUp)) > 0 {
+			return finalError{err}
+		}
+		return err
+	})
+	if err != nil {
 		return err
 	}
 	return staysUp(ctx, n.units, nginxUnit, process, a.Steady)
@@ -115,6 +122,10 @@ func (n nginx) reload(ctx context.Context, a apply.Activation) error {
 func gravest(line string) bool {
 	return (strings.Contains(line, " [emerg] ") || strings.Contains(line, " [alert] ")) && !strings.Contains(line, " setrlimit(RLIMIT_NOFILE, ")
 }
+
+// givesUp selects what nginx logs when it keeps its old configuration for good,
+// after it has tried for 2.5 s to bind a port.
+func givesUp(line string) bool { return strings.Contains(line, "still could not bind()") }
 
 // serves returns an error unless nginx answers with the revision. Each request
 // has a connection of its own: an old one stays with an old worker.

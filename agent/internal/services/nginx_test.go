@@ -139,6 +139,9 @@ func TestNGINXPortHeldByAnotherProcess(t *testing.T) {
 		!slices.Equal(report.Fault.Places[0].Lines, []int{13}) || !strings.HasPrefix(report.Fault.Places[0].Words, "bind() to 0.0.0.0:9443 failed (98: ") {
 		t.Errorf("blamed is %+v", report.Fault)
 	}
+	if strings.Contains(report.Message, "not live within") {
+		t.Errorf("nginx has given up, and was waited for all the same: %s", report.Message)
+	}
 	s.check(t, good)
 
 	must(t, holder.Close())

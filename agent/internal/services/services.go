@@ -70,17 +70,25 @@ func running(ctx context.Context, units Units, unit string) error {
 	return err
 }
 
+// finalError is one that no further try will mend.
+type finalError struct{ error }
+
+func (e finalError) Unwrap() error { return e.error }
+
 // poll calls proven, at growing intervals, until it has returned nil all the
-// time for as long as steady, or until the window is over. The last error is
-// the result then.
+// time for as long as steady, or a final error, or until the window is over.
+// The last error is the result then.
 func poll(ctx context.Context, window, steady time.Duration, proven func(context.Context) error) error {
 	const first, longest = 10 * time.Millisecond, 250 * time.Millisecond
 	ctx, cancel := context.WithTimeout(ctx, window)
 	defer cancel()
 	last := errors.New("no answer")
+	var final finalError
 	var since time.Time
 	for pause := first; ; pause = min(2*pause, longest) {
 		switch err := proven(ctx); {
+		case errors.As(err, &final):
+			return final.error
 		case err != nil:
 			since = time.Time{}
 			if ctx.Err() == nil {

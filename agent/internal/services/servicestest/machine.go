@@ -34,7 +34,7 @@ type Machine struct {
 }
 
 // NGINX returns a machine with nginx, which ends with the test.
-func NGINX(t *testing.T, conf string) *Machine {
+func NGINX(t testing.TB, conf string) *Machine {
 	return run(t, &Machine{
 		argv:   []string{"nginx", "-g", "daemon off; master_process on;", "-c", conf},
 		check:  []string{"nginx", "-t", "-q", "-c", conf},
@@ -43,7 +43,7 @@ func NGINX(t *testing.T, conf string) *Machine {
 }
 
 // DNSMasq returns a machine with dnsmasq, which ends with the test.
-func DNSMasq(t *testing.T, conf string) *Machine {
+func DNSMasq(t testing.TB, conf string) *Machine {
 	dir := t.TempDir()
 	return run(t, &Machine{argv: []string{
 		"dnsmasq", "--keep-in-foreground", "--user=root", "--log-facility=-",
@@ -51,7 +51,7 @@ func DNSMasq(t *testing.T, conf string) *Machine {
 	}})
 }
 
-func run(t *testing.T, m *Machine) *Machine {
+func run(t testing.TB, m *Machine) *Machine {
 	t.Helper()
 	var err error
 	m.log, err = os.OpenFile(filepath.Join(t.TempDir(), "log"), os.O_CREATE|os.O_RDWR|os.O_APPEND, 0o600)

@@ -42,7 +42,7 @@ func Main(m *testing.M) {
 
 // Need skips a test where it has no network of its own, or its tool
 // is missing.
-func Need(t *testing.T, tools ...string) {
+func Need(t testing.TB, tools ...string) {
 	t.Helper()
 	if inside := os.Getenv(insideVariable); inside != "yes" {
 		t.Skipf("NOT TESTED: needs root and network namespaces (%s)", inside)
