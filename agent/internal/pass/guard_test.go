@@ -460,8 +460,9 @@ func TestHeldBackWithTheManagerAway(t *testing.T) {
 	}
 }
 
-// A volume of the snapshot that is held back stays pending, so that every
-// check-in is answered in full. The pass must not go round in circles for it.
+// A volume that the snapshot held back adds or changes stays pending, so that a
+// manager may answer every check-in in full. The pass must not go round in
+// circles for it.
 func TestAPendingVolumeOfWhatIsHeldBack(t *testing.T) {
 	with := func(snapshot checkin.Snapshot, ids ...int64) checkin.Snapshot {
 		for _, id := range ids {
@@ -471,10 +472,12 @@ func TestAPendingVolumeOfWhatIsHeldBack(t *testing.T) {
 	}
 	s := newSite(t)
 	s.guard = 50
-	s.publish(with(crowd(6, 4, 1), 42))
+	s.publish(with(crowd(6, 4, 1), 41, 42, 44))
 	s.pass(Rejected)
 	s.take()
-	s.publish(with(crowd(0, 0, 1), 42, 43))
+	latest := with(crowd(0, 0, 1), 41, 42, 43) // without 44
+	latest.Site.Volumes[0].Mode = "ro"
+	s.publish(latest)
 	data, etag := s.data, s.etag
 	pending := true
 	s.respond(func(w http.ResponseWriter, r *http.Request) {
@@ -501,7 +504,7 @@ func TestAPendingVolumeOfWhatIsHeldBack(t *testing.T) {
 	s.confirm, pending = true, false
 	s.pass(Rejected)
 	requests, _ = s.take()
-	if told := last(t, requests); len(told.Volumes) != 2 || told.Guard != nil {
+	if told := last(t, requests); len(told.Volumes) != 3 || told.Guard != nil {
 		t.Errorf("told: %+v", told)
 	}
 }

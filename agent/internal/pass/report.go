@@ -2,6 +2,7 @@ package pass
 
 import (
 	"encoding/json"
+	"strconv"
 	"time"
 
 	"opensource.internal/agent/checkin"
@@ -42,9 +43,29 @@ func (p *pass) standing() checkin.Request {
 		r.Services[service.Name] = p.serviceReport(service.Name)
 	}
 	if !p.state.Volumes.Told {
-		r.Volumes = p.state.Volumes.Results
+		r.Volumes = p.volumeResults()
 	}
 	return r
+}
+
+// volumeResults are those for the latest snapshot: while that is held back, of
+// the volumes that are just the same in the one before.
+func (p *pass) volumeResults() map[string]checkin.VolumeReport {
+	if p.heldBack.Data == nil || p.heldBack.Snapshot.Site == nil || p.accepted.Snapshot.Site == nil {
+		return p.state.Volumes.Results
+	}
+	inForce := map[checkin.Volume]bool{}
+	for _, volume := range p.accepted.Snapshot.Site.Volumes {
+		inForce[volume] = true
+	}
+	results := map[string]checkin.VolumeReport{}
+	for _, volume := range p.heldBack.Snapshot.Site.Volumes {
+		id := strconv.FormatInt(volume.ID, 10)
+		if result, known := p.state.Volumes.Results[id]; known && inForce[volume] {
+			results[id] = result
+		}
+	}
+	return results
 }
 
 func (p *pass) serviceReport(name string) checkin.ServiceReport {

@@ -75,7 +75,7 @@ func (h *CheckIn) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case err != nil:
 		Refuse(w, r, unavailable(err))
 	default:
-		answerSnapshot(w, r, current)
+		answerSnapshot(w, r, told, current)
 	}
 }
 
@@ -131,7 +131,7 @@ func (h *CheckIn) take(r *http.Request, told *told, versions *store.Versions, br
 // tell, know that it is. Everything else has to wait for the database.
 func (h *CheckIn) takeWithoutDatabase(r *http.Request, told *told, cause error) (*snapshot.Current, error) {
 	current := h.snapshots.Last(told.siteID)
-	if current == nil || !upToDate(r, current) || !h.beat(r, told, current) {
+	if current == nil || !upToDate(r, told, current) || !h.beat(r, told, current) {
 		return nil, cause
 	}
 	return current, nil
@@ -246,9 +246,10 @@ func peerOf(r *http.Request) string {
 }
 
 // upToDate reports whether the agent may be told "not modified". While a
-// volume waits for its result nothing may hide behind a 304.
-func upToDate(r *http.Request, current *snapshot.Current) bool {
-	if current.Pending > 0 {
+// volume waits for its result nothing may hide behind a 304, unless the agent
+// says that it has this very snapshot and holds it back.
+func upToDate(r *http.Request, told *told, current *snapshot.Current) bool {
+	if guard := told.report.Guard; current.Pending > 0 && (guard == nil || !checkin.SameETag(guard.ETag, current.ETag)) {
 		return false
 	}
 	for _, tags := range r.Header["If-None-Match"] {
@@ -259,10 +260,10 @@ func upToDate(r *http.Request, current *snapshot.Current) bool {
 	return false
 }
 
-func answerSnapshot(w http.ResponseWriter, r *http.Request, current *snapshot.Current) {
+func answerSnapshot(w http.ResponseWriter, r *http.Request, told *told, current *snapshot.Current) {
 	header := w.Header()
 	header["Etag"] = []string{current.ETag}
-	if upToDate(r, current) {
+	if upToDate(r, told, current) {
 		w.WriteHeader(http.StatusNotModified)
 		return
 	}

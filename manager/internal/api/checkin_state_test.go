@@ -73,6 +73,12 @@ func TestCheckInVolumes(t *testing.T) {
 	if again := c.post(plain, "If-None-Match", changed.Header().Get("ETag")); again.Code != http.StatusOK {
 		t.Errorf("pending again, but %d", again.Code)
 	}
+	for tag, want := range map[string]int{changed.Header().Get("ETag"): http.StatusNotModified, etag: http.StatusOK} {
+		holding := fmt.Sprintf(`{"siteId":1,"hostname":"agent","guard":{"removed":6,"total":8,"etag":%q}}`, tag)
+		if w := c.post(holding, "If-None-Match", changed.Header().Get("ETag")); w.Code != want {
+			t.Errorf("pending in a snapshot while the agent holds %s back: %d, want %d", tag, w.Code, want)
+		}
+	}
 }
 
 func TestCheckInWritesOnlyNews(t *testing.T) {
