@@ -2,7 +2,9 @@ package pass
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"maps"
 	"slices"
@@ -113,7 +115,7 @@ type Holds struct {
 func (h Holds) Hold(ctx context.Context, service string, duration time.Duration, reason, by string) (string, error) {
 	from := time.Now().UTC().Truncate(time.Second)
 	hold := state.Hold{From: from, Hold: checkin.Hold{
-		Until: from.Add(duration), Reason: checkin.CleanMessage(reason, maxReason), By: checkin.CleanMessage(by, maxBy),
+		Until: from.Add(duration), Reason: oneLine(reason, maxReason), By: oneLine(by, maxBy),
 	}}
 	err := h.change(ctx, func(holds map[string]state.Hold) { holds[service] = hold })
 	return describe(hold), err
@@ -144,7 +146,10 @@ func (h Holds) change(ctx context.Context, change func(map[string]state.Hold)) e
 		return err
 	}
 	defer unlock()
-	known := h.load(dir)
+	known, err := h.load(dir)
+	if err != nil {
+		return err
+	}
 	if known.Holds == nil {
 		known.Holds = map[string]state.Hold{}
 	}
@@ -152,25 +157,32 @@ func (h Holds) change(ctx context.Context, change func(map[string]state.Hold)) e
 	return dir.SaveState(known)
 }
 
-func (h Holds) load(dir *state.Dir) state.State {
+func (h Holds) load(dir *state.Dir) (state.State, error) {
 	known, _, warnings := dir.Load()
 	for _, warning := range warnings {
+		if errors.Is(warning, fs.ErrPermission) {
+			return known, fmt.Errorf("%w: run it as root", warning)
+		}
 		h.Log.Warn("going on with less knowledge", "error", warning)
 	}
-	return known
+	return known, nil
+}
+
+// oneLine makes words fit for a line of a list.
+func oneLine(words string, limit int) string {
+	return checkin.CleanMessage(strings.Join(strings.Fields(words), " "), limit)
 }
 
 // List describes every hold whose time is not over, a line each.
 func (h Holds) List() ([]string, error) {
-	dir, err := state.Open(h.StateDirectory)
+	known, err := h.load(state.OpenToRead(h.StateDirectory))
 	if err != nil {
 		return nil, err
 	}
 	var lines []string
-	holds := h.load(dir).Holds
-	for _, name := range slices.Sorted(maps.Keys(holds)) {
-		if ended(holds[name], time.Now()) == "" {
-			lines = append(lines, name+" is held "+describe(holds[name]))
+	for _, name := range slices.Sorted(maps.Keys(known.Holds)) {
+		if hold := known.Holds[name]; ended(hold, time.Now()) == "" {
+			lines = append(lines, name+" is held "+describe(hold))
 		}
 	}
 	return lines, nil

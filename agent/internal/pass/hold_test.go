@@ -3,12 +3,18 @@ package pass
 import (
 	"encoding/json"
 	"errors"
+	"io/fs"
 	"log/slog"
 	"net/http"
+	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"opensource.internal/agent/checkin"
 	"opensource.internal/agent/internal/state"
@@ -299,11 +305,11 @@ func TestAHoldBeforeTheFirstPass(t *testing.T) {
 func TestHoldingTwiceReplaces(t *testing.T) {
 	s := &site{fakeManager: newManager(t), root: t.TempDir()}
 	s.hold("nginx")
-	if _, err := s.holds().Hold(t.Context(), "nginx", 2*time.Hour, "other\x1b reason", "bob"); err != nil {
+	if _, err := s.holds().Hold(t.Context(), "nginx", 2*time.Hour, " other\x1b\n\tnginx is held ", "bob"); err != nil {
 		t.Fatal(err)
 	}
 	lines, err := s.holds().List()
-	if err != nil || len(lines) != 1 || !strings.HasPrefix(lines[0], "nginx is held until ") || !strings.HasSuffix(lines[0], ` by bob: other\x1b reason`) {
+	if err != nil || len(lines) != 1 || !strings.HasPrefix(lines[0], "nginx is held until ") || !strings.HasSuffix(lines[0], ` by bob: other\x1b nginx is held`) {
 		t.Errorf("%q, %v", lines, err)
 	}
 	s.hold("dnsmasq")
@@ -334,6 +340,33 @@ func TestAHoldWaitsForAPassOnlyForAWhile(t *testing.T) {
 	if lines, err := s.holds().List(); err != nil || len(lines) != 0 {
 		t.Errorf("listing: %q, %v", lines, err)
 	}
+}
+
+// What cannot be read must not pass for nothing that is held; and to look makes
+// no folder.
+func TestListingHoldsThatCannotBeRead(t *testing.T) {
+	s := &site{fakeManager: newManager(t), root: t.TempDir()}
+	dir := filepath.Join(s.root, "var/lib/opensource-agent")
+	if lines, err := s.holds().List(); err != nil || len(lines) != 0 {
+		t.Errorf("%q, %v", lines, err)
+	}
+	if _, err := os.Stat(dir); !os.IsNotExist(err) {
+		t.Errorf("the state directory was made: %v", err)
+	}
+	s.hold("nginx")
+	if err := os.Chmod(dir, 0); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = os.Chmod(dir, 0o700) }()
+	var listing sync.WaitGroup
+	listing.Go(func() {
+		runtime.LockOSThread() // and never unlocked: the thread ends with this function
+		_ = unix.Setfsuid(65534)
+		if lines, err := s.holds().List(); !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), "root") {
+			t.Errorf("%q, %v", lines, err)
+		}
+	})
+	listing.Wait()
 }
 
 func TestWhatMayBeHeld(t *testing.T) {
