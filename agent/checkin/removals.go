@@ -54,21 +54,22 @@ func guarded(kind GuardKind, s Snapshot) (records []guardedRecord, managed bool)
 	return guardedServices(s), true
 }
 
-// guardedServices recognises a service by its id, and by its public name or port.
+// guardedServices recognises a service by its public name or port, and by its id
+// as long as it leads to the same container: another manager has the same ids.
 func guardedServices(s Snapshot) []guardedRecord {
 	var records []guardedRecord
-	add := func(name, kind string, id int64) {
+	add := func(name, kind string, id int64, to Backend) {
 		record := guardedRecord{name: name, marks: []string{kind + " " + name}}
 		if id != 0 {
-			record.marks = append(record.marks, fmt.Sprintf("%s id %d", kind, id))
+			record.marks = append(record.marks, fmt.Sprintf("%s id %d to %s", kind, id, to.IPv4Address))
 		}
 		records = append(records, record)
 	}
 	for _, h := range s.NGINX.HTTPServices {
-		add(strings.ToLower(h.ExternalHostname+"."+h.ExternalDomain.Name), KindHTTP, h.ID)
+		add(strings.ToLower(h.ExternalHostname+"."+h.ExternalDomain.Name), KindHTTP, h.ID, h.Container)
 	}
 	for _, t := range s.NGINX.StreamServices {
-		add(fmt.Sprintf("%s port %d", t.Protocol, t.ExternalPort), KindStream, t.ID)
+		add(fmt.Sprintf("%s port %d", t.Protocol, t.ExternalPort), KindStream, t.ID, t.Container)
 	}
 	return records
 }

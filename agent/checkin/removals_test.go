@@ -12,13 +12,13 @@ func guardedSite(n int) Snapshot {
 	s := Bootstrap()
 	node := Node{Name: "pve1"}
 	for i := range n {
-		id := int64(i + 1)
+		id, address := int64(i+1), fmt.Sprintf("192.0.2.%d", 10+i)
 		s.NGINX.HTTPServices = append(s.NGINX.HTTPServices, HTTPService{
-			ID: id, ExternalHostname: fmt.Sprintf("app%d", i), ExternalDomain: HTTPServiceDomain{Name: "example.com"},
+			ID: id, Container: Backend{IPv4Address: address}, ExternalHostname: fmt.Sprintf("app%d", i), ExternalDomain: HTTPServiceDomain{Name: "example.com"},
 		})
-		s.NGINX.StreamServices = append(s.NGINX.StreamServices, StreamService{ID: id, Protocol: "tcp", ExternalPort: 2000 + i})
+		s.NGINX.StreamServices = append(s.NGINX.StreamServices, StreamService{ID: id, Container: Backend{IPv4Address: address}, Protocol: "tcp", ExternalPort: 2000 + i})
 		node.Containers = append(node.Containers, Container{
-			Hostname: fmt.Sprintf("c%d", i), IPv4Address: fmt.Sprintf("192.0.2.%d", 10+i), MACAddress: Text(fmt.Sprintf("02:00:00:00:00:%02d", i)),
+			Hostname: fmt.Sprintf("c%d", i), IPv4Address: address, MACAddress: Text(fmt.Sprintf("02:00:00:00:00:%02d", i)),
 		})
 	}
 	s.Site = &Site{
@@ -52,6 +52,19 @@ func TestRemoved(t *testing.T) {
 			s.NGINX.HTTPServices[0].ExternalHostname = "APP0"
 			s.Site.Nodes[0].Containers[0].Hostname = "C0"
 		}},
+		{name: "moved to other addresses", change: func(s *Snapshot) {
+			for i := range s.NGINX.HTTPServices {
+				s.NGINX.HTTPServices[i].Container.IPv4Address = "198.51.100.1"
+				s.NGINX.StreamServices[i].Container.IPv4Address = "198.51.100.1"
+				s.Site.Nodes[0].Containers[i].IPv4Address = fmt.Sprintf("198.51.100.%d", i)
+			}
+		}},
+		{name: "the numbers of other records, as of another manager", change: func(s *Snapshot) {
+			for i := range s.NGINX.HTTPServices {
+				s.NGINX.HTTPServices[i].ExternalHostname, s.NGINX.HTTPServices[i].Container.IPv4Address = fmt.Sprintf("other%d", i), "198.51.100.1"
+			}
+			s.NGINX.StreamServices[2].ExternalPort, s.NGINX.StreamServices[2].Container.IPv4Address = 2999, "198.51.100.1"
+		}, services: []string{"app0.example.com", "app1.example.com", "app2.example.com", "tcp port 2002"}},
 		{
 			name: "one id for two kinds", change: func(s *Snapshot) { s.NGINX.HTTPServices = nil },
 			services: []string{"app0.example.com", "app1.example.com", "app2.example.com"},
