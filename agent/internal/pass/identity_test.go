@@ -75,6 +75,17 @@ func TestACloneBeginsAnew(t *testing.T) {
 	}
 }
 
+// A preview on a clone goes by no more than the pass would.
+func TestAPreviewOnAClone(t *testing.T) {
+	s := settledOn(t, oneMachine)
+	s.write("etc/machine-id", otherMachine)
+	s.publish(crowd(0, 0, 1))
+	if foreseen := s.foresee(WouldChange); foreseen.Guard != nil || !foreseen.Fresh {
+		t.Errorf("%+v", foreseen)
+	}
+	s.pass(Settled)
+}
+
 // What was learnt of the other machine's directories does not count here: they
 // are checked as those of a stranger.
 func TestACloneForgetsWhatTheOtherMachineHasMade(t *testing.T) {

@@ -37,8 +37,10 @@ type Dir struct {
 	mutex sync.Mutex
 	// onDisk holds the digest of each file as it was last read or written.
 	onDisk map[string][sha256.Size]byte
-	// toRead is true if nothing is written or removed.
-	toRead bool
+	// toRead is true if nothing is written or removed; dropped is what would have
+	// been removed.
+	toRead  bool
+	dropped map[string]bool
 }
 
 // Open returns the state directory and makes it if it is missing, with mode
@@ -61,9 +63,10 @@ func Open(dir string) (*Dir, error) {
 }
 
 // OpenToRead returns the state directory for whoever only looks. It need not
-// exist. What is saved in it is lost, and what is dropped stays.
+// exist. What is saved in it is lost, and what is dropped stays, but is not found
+// any more.
 func OpenToRead(dir string) *Dir {
-	return &Dir{path: dir, onDisk: map[string][sha256.Size]byte{}, toRead: true}
+	return &Dir{path: dir, onDisk: map[string][sha256.Size]byte{}, toRead: true, dropped: map[string]bool{}}
 }
 
 // AcceptedAt returns when the accepted snapshot was saved; the zero time if
@@ -213,6 +216,7 @@ func (d *Dir) remove(name string) error {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
 	if d.toRead {
+		d.dropped[name] = true
 		return nil
 	}
 	delete(d.onDisk, name)
@@ -227,6 +231,9 @@ func (d *Dir) remove(name string) error {
 func (d *Dir) read(name string) ([]byte, error) {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
+	if d.dropped[name] {
+		return nil, nil
+	}
 	// Without O_NONBLOCK a FIFO in the file's place would block for ever.
 	file, err := os.OpenFile(filepath.Join(d.path, name), os.O_RDONLY|unix.O_NONBLOCK, 0)
 	if errors.Is(err, fs.ErrNotExist) {
