@@ -3,6 +3,7 @@ package dashboard_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -122,6 +123,52 @@ func TestPageSaysWhenItIsNotLive(t *testing.T) {
 	b.url = cut.URL
 	if dom := b.dom(t, "/agents"); !strings.Contains(dom, "not live: the manager does not answer") {
 		t.Error("a lost connection is not told")
+	}
+}
+
+// TestRefreshKeepsWhatAPersonIsAbout: the list is replaced every few seconds, and
+// neither the focus of the keyboard nor what was opened gets lost by that.
+func TestRefreshKeepsWhatAPersonIsAbout(t *testing.T) {
+	s, cookie := everyState(t)
+	b := newBrowser(t, s, cookie)
+	target, err := url.Parse(b.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, element := range map[string]string{
+		"a link": `[id$="-removals"]`, "something that was opened": `[id$="-facts"] summary`,
+	} {
+		script := fmt.Sprintf(`<script>addEventListener("load", () => {
+			const before = document.querySelector(%q);
+			before.focus();
+			if (before.closest("details")) before.closest("details").open = true;
+			setTimeout(() => {
+				const now = document.querySelector(%[1]q);
+				document.body.dataset.seen = [
+					before.isConnected ? "not refreshed" : "refreshed",
+					document.activeElement === now ? "focused" : "not focused",
+					now.closest("details") && !now.closest("details").open ? "closed" : "as it was",
+				].join(", ");
+			}, 8000);
+		});</script>`, element)
+		proxy := httputil.NewSingleHostReverseProxy(target)
+		proxy.ModifyResponse = func(r *http.Response) error {
+			if r.Request.URL.Path != "/agents" {
+				return nil
+			}
+			page, err := io.ReadAll(r.Body)
+			r.Header.Del("Content-Security-Policy") // it allows no script in a page
+			r.Header.Del("Content-Length")
+			r.Body = io.NopCloser(strings.NewReader(string(page) + script))
+			r.ContentLength = -1
+			return err
+		}
+		server := httptest.NewServer(proxy)
+		dom := browser{b.path, server.URL}.dom(t, "/agents")
+		server.Close()
+		if _, seen, _ := strings.Cut(dom, `data-seen="`); !strings.HasPrefix(seen, `refreshed, focused, as it was"`) {
+			t.Errorf("%s: %.60s", name, seen)
+		}
 	}
 }
 
