@@ -212,7 +212,8 @@ func (d *dashboard) describeRemovals(ctx context.Context, a store.Agent) (remova
 		before, err := d.running(ctx, a, kind.service)
 		switch {
 		case errors.Is(err, store.ErrNotFound):
-			group.Unknown = true
+			// Of what has never run nothing is removed.
+			group.Unknown = a.Report.Guard.Kind == kind.of || a.Report.Services[kind.service].RunningETag != ""
 		case err != nil:
 			return removalsPage{}, err
 		default:

@@ -217,6 +217,25 @@ func TestARemovalOfWhatWasNeverPublishedHere(t *testing.T) {
 	}
 }
 
+// TestNothingIsRemovedOfWhatNeverRan: a service that is not managed is no riddle.
+func TestNothingIsRemovedOfWhatNeverRan(t *testing.T) {
+	h := newHeldBackSite(t, nil)
+	cookie := signIn(t, h.Server)
+	for kind, want := range map[checkin.GuardKind]int{checkin.GuardServices: 1, checkin.GuardReservations: 2} {
+		checkIn(t, h.Server, checkin.Request{
+			SiteID: h.site, Hostname: "gateway", CurrentTime: time.Now().Unix(), Guard: &checkin.Guard{Removed: 6, Total: 8, Kind: kind, ETag: h.etag},
+			Services: map[string]checkin.ServiceReport{
+				"nginx":   {State: "active", LastApply: checkin.ApplySuccess, Outcome: checkin.OutcomeUnchanged, RunningETag: `"of-another-manager"`},
+				"dnsmasq": {State: "inactive", LastApply: checkin.ApplyUnknown, Outcome: checkin.OutcomeSkipped},
+			},
+		})
+		page := string(get(t, h.Server, h.removals, cookie).Body)
+		if got := strings.Count(page, "never published what runs there"); got != want {
+			t.Errorf("%s are removed: of %d kinds it is said that they are not known, want %d", kind, got, want)
+		}
+	}
+}
+
 func TestRemovalsUnderAPrefix(t *testing.T) {
 	h := newHeldBackSite(t, func(c *config.Config) {
 		c.PublicURL = &url.URL{Scheme: "http", Host: "example.com", Path: "/manager"}
