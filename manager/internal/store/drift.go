@@ -16,6 +16,9 @@ import (
 // agent tells it with one check-in, and nobody looks in that half minute.
 const driftKept = 24 * time.Hour
 
+// maxKept is how much is kept beyond what one check-in tells, in bytes.
+const maxKept = 256 << 10
+
 // KeptDrift is what was last found edited, by service.
 type KeptDrift map[string]DriftAt
 
@@ -56,9 +59,8 @@ func failed(o checkin.Outcome) bool {
 	return o == checkin.OutcomeRejected || o == checkin.OutcomeRolledBack || o == checkin.OutcomeStuck
 }
 
-// addedToKept is told drift with what is kept of the agent's other services. Of
-// a service that it does not have any more nothing is kept: names can be made up
-// without end.
+// addedToKept is told drift with what is kept of other services, as far as that
+// is not too much: names of services can be made up without end.
 func addedToKept(tx *gorm.DB, c CheckIn, told KeptDrift) (KeptDrift, error) {
 	var before []Agent
 	err := tx.Select("drift").Where("site_id = ? AND hostname = ?", c.SiteID, c.Hostname).Find(&before).Error
@@ -69,11 +71,10 @@ func addedToKept(tx *gorm.DB, c CheckIn, told KeptDrift) (KeptDrift, error) {
 	for _, agent := range before {
 		all = agent.Drift.Recent(c.At)
 	}
-	maps.DeleteFunc(all, func(service string, _ DriftAt) bool {
-		_, is := c.Report.Services[service]
-		return !is
-	})
 	maps.Copy(all, told)
+	if stored, err := json.Marshal(all); err != nil || len(stored) > maxKept {
+		return told, nil
+	}
 	return all, nil
 }
 

@@ -3,6 +3,7 @@ package storetest
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -192,6 +193,7 @@ func testDriftIsKept(t *testing.T, s *store.Store) {
 		tell(0, map[string]checkin.ServiceReport{"nginx": {Outcome: outcome, Drift: first.Files}})
 		want(0, store.KeptDrift{"nginx": {At: start, Files: first.Files, Restored: restored}})
 	}
-	tell(0, map[string]checkin.ServiceReport{"made-up": {Drift: first.Files}})
-	want(0, store.KeptDrift{"made-up": first}) // names do not pile up
+	huge := store.DriftAt{At: start, Files: edited(strings.Repeat("x", 256<<10)), Restored: true}
+	tell(0, map[string]checkin.ServiceReport{"made-up": {Drift: huge.Files}})
+	want(0, store.KeptDrift{"made-up": huge}) // they do not pile up
 }
