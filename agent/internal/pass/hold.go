@@ -74,7 +74,7 @@ func (p *pass) noteHold(name string, stands *state.Service, hold state.Hold) {
 	if cutShort {
 		message += "\nan earlier pass was cut short while it replaced files: they are left as they are until then"
 	}
-	if stands.Outcome != checkin.OutcomeHeld || stands.Message != message {
+	if stands.Outcome != checkin.OutcomeHeld || stands.Message != message || p.ByHand {
 		p.Log.Info("held", "service", name, "until", localTime(hold.Until), "by", hold.By, "reason", hold.Reason)
 		if cutShort {
 			p.Log.Warn("an earlier pass was cut short while it replaced files: they are left as they are until the hold ends", "service", name)

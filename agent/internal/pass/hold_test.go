@@ -123,6 +123,12 @@ func TestAHoldOfAnUnchangedSiteCostsNothing(t *testing.T) {
 	if _, statuses := s.take(); len(statuses) != 1 {
 		t.Errorf("answers = %v", statuses)
 	}
+	for _, s.byHand = range []bool{true, false} { // a person is told each time why nothing is done
+		if _, log := s.logged(); strings.Contains(log, "msg=held ") != s.byHand {
+			t.Errorf("by hand is %v:\n%s", s.byHand, log)
+		}
+	}
+	s.take()
 	s.release("dnsmasq")
 	s.pass(Settled)
 	requests, _ := s.take()
