@@ -6,7 +6,6 @@ import (
 	"bufio"
 	"crypto/tls"
 	"fmt"
-	"html"
 	"io"
 	"net"
 	"net/http"
@@ -15,7 +14,6 @@ import (
 	"time"
 
 	"opensource.internal/agent/checkin"
-	"opensource.internal/e2e/internal/network"
 	"opensource.internal/e2e/internal/wait"
 )
 
@@ -28,141 +26,6 @@ func (s *site) wantServed(t testing.TB) {
 	if err := s.serves(s.app(), s.backend(8080)); err != nil {
 		t.Errorf("the site is not served any more: %v", err)
 	}
-}
-
-// nginxRefuses publishes a service that makes a directive of the
-// administrator's own template come out wrong, then mends the template. The
-// others go on being served and changed.
-func nginxRefuses(t *testing.T, s *site) {
-	const override = "/etc/opensource-agent/templates/nginx/http-service.tmpl"
-	name, other := s.host("shop")+".example.test", s.host("news")+".example.test"
-	original := s.Read(t, "/usr/share/opensource-agent/templates/nginx/http-service.tmpl")
-	s.Write(t, override, strings.Replace(original, "server_name {{.Name}};",
-		"server_name {{.Name}};\n{{if eq .Name `"+name+"`}}proxy_read_timeout soon;{{end}}", 1), 0o644)
-	s.wantPass(t, 0)
-
-	shop := s.http(t, "shop", s.domain, 8081)
-	news := s.http(t, "news", s.domain, 8081)
-	s.wantPass(t, 4)
-	s.wantServed(t)
-	if err := s.serves(other, s.backend(8081)); err != nil {
-		t.Errorf("the service that came with the refused one: %v", err)
-	}
-	const words = "\"proxy_read_timeout\" directive invalid value"
-	s.wantQuarantined(t, "nginx", checkin.QuarantinedItem{Kind: checkin.KindHTTP, ID: shop, Name: name, Reason: words})
-	searches := func() int {
-		return strings.Count(s.Run(t, "journalctl", "-t", "opensource-agent"), "looked for refused records")
-	}
-	before := searches()
-	s.wantPass(t, 4)
-	if now := searches(); before == 0 || now != before {
-		t.Errorf("nginx was asked about the same configuration again: %d times instead of %d", now, before)
-	}
-	if page := s.manager.page(t); !strings.Contains(html.UnescapeString(page), words) {
-		t.Error("/agents does not show nginx's own words")
-	}
-
-	s.Run(t, "rm", override)
-	s.wantPass(t, 0)
-	if err := s.serves(name, s.backend(8081)); err != nil {
-		t.Errorf("the service with the mended template: %v", err)
-	}
-	s.manager.waitForReport(t, s.id, "nginx", checkin.ApplySuccess)
-	s.manager.remove(t, fmt.Sprintf("/services/%d", shop))
-	s.manager.remove(t, fmt.Sprintf("/services/%d", news))
-	s.wantPass(t, 0)
-}
-
-// wantQuarantined wants a service to be in force but for one record, for a
-// reason that contains the given one.
-func (s *site) wantQuarantined(t *testing.T, service string, want checkin.QuarantinedItem) {
-	t.Helper()
-	report := s.manager.waitForReport(t, s.id, service, checkin.ApplyFailure)
-	if report.Outcome != checkin.OutcomeApplied && report.Outcome != checkin.OutcomeUnchanged || len(report.Quarantined) != 1 {
-		t.Fatalf("reported as %s with %+v: %s", report.Outcome, report.Quarantined, report.Message)
-	}
-	got := report.Quarantined[0]
-	if !strings.Contains(got.Reason, want.Reason) || !strings.Contains(report.Message, want.Reason) {
-		t.Errorf("the reason is %q, want the program's own words; the message: %s", got.Reason, report.Message)
-	}
-	if want.Reason = got.Reason; got != want {
-		t.Errorf("got %+v, want %+v", got, want)
-	}
-}
-
-// dnsmasqRefuses changes a container so that the administrator's own template
-// makes something wrong of its reservation: dnsmasq finds that when it loads the
-// file, and the card keeps its address.
-func dnsmasqRefuses(t *testing.T, s *site) {
-	const override = "/etc/opensource-agent/templates/dnsmasq/dhcp-hosts.tmpl"
-	original := s.Read(t, "/usr/share/opensource-agent/templates/dnsmasq/dhcp-hosts.tmpl")
-	s.Write(t, override, strings.Replace(original, "{{.MAC}},", `{{if eq .MAC "02:00:00:00:02:aa"}}nonsense:{{end}}{{.MAC}},`, 1), 0o644)
-	container := func(name string, host int) int64 {
-		return s.manager.create(t, fmt.Sprintf("/sites/%d/containers", s.id), object{
-			"nodeId": s.node, "hostname": name, "ipv4Address": s.wires.Host(host).String(), "macAddress": fmt.Sprintf("02:00:00:00:02:%02x", host),
-		})
-	}
-	first := container("first", 21)
-	s.wantPass(t, 0)
-	process := s.Property(t, "dnsmasq.service", "MainPID")
-
-	s.manager.change(t, fmt.Sprintf("/containers/%d", first), object{"macAddress": "02:00:00:00:02:aa"})
-	second := container("second", 22)
-	s.wantPass(t, 4)
-	if err := s.dig("second.lab.internal", "A", s.wires.Host(22).String()); err != nil {
-		t.Error(err)
-	}
-	leases := s.Read(t, "/var/lib/dnsmasq/dhcp-hosts")
-	for _, card := range []string{"\n02:00:00:00:02:15,", "\n02:00:00:00:02:16,"} {
-		if !strings.Contains(leases, card) {
-			t.Errorf("there is no reservation of %q in\n%s", card, leases)
-		}
-	}
-	s.wantQuarantined(t, "dnsmasq", checkin.QuarantinedItem{Kind: checkin.KindReservation, Name: "first", Reason: "bad hex constant", KeptPrevious: true})
-	if s.Property(t, "dnsmasq.service", "MainPID") != process {
-		t.Error("dnsmasq was restarted for its side files")
-	}
-
-	s.Run(t, "rm", override)
-	s.wantPass(t, 0)
-	for _, id := range []int64{first, second} {
-		s.manager.remove(t, fmt.Sprintf("/containers/%d", id))
-	}
-	s.wantPass(t, 0)
-}
-
-// heldPort publishes a port that another process holds: the reload itself
-// "succeeds". What was published with it goes live all the same.
-func heldPort(t *testing.T, s *site) {
-	listener := network.Listen(t, s.Name, ":2250")
-	held := s.transport(t, "tcp", 22, 2250)
-	free := s.transport(t, "tcp", 22, 2251)
-
-	s.wantPass(t, 4)
-	s.wantServed(t)
-	if err := sayOnce("tcp", s.edge(2251), "in spite of all"); err != nil {
-		t.Errorf("the port that came with the held one: %v", err)
-	}
-	if strings.Contains(s.Read(t, "/etc/nginx/nginx.conf"), "listen 2250;") {
-		t.Error("what is on disk is not what runs")
-	}
-	s.wantQuarantined(t, "nginx", checkin.QuarantinedItem{Kind: checkin.KindStream, ID: held, Name: "tcp/2250", Reason: "Address already in use"})
-
-	listener.Close()
-	// It is tried again after a pause, without any change at the manager.
-	wait.For(t, 40*time.Second, "the next try", func() error {
-		if code := s.pass(t); code != 0 {
-			return fmt.Errorf("the pass ended with %d", code)
-		}
-		return nil
-	})
-	if err := sayOnce("tcp", s.edge(2250), "after all"); err != nil {
-		t.Errorf("once the port is free: %v", err)
-	}
-	s.manager.waitForReport(t, s.id, "nginx", checkin.ApplySuccess)
-	s.manager.remove(t, fmt.Sprintf("/services/%d", held))
-	s.manager.remove(t, fmt.Sprintf("/services/%d", free))
-	s.wantPass(t, 0)
 }
 
 // lateCertificate publishes a service whose certificate is not there yet.
@@ -293,25 +156,6 @@ func dnsmasqReload(t *testing.T, s *site) {
 		s.manager.remove(t, fmt.Sprintf("/containers/%d", id))
 	}
 	s.wantPass(t, 0)
-}
-
-// editedFile edits nginx.conf while the manager has nothing new.
-func editedFile(t *testing.T, s *site) {
-	running := s.Read(t, "/etc/nginx/nginx.conf")
-	for name, edited := range map[string]string{
-		"a line more": running + "# a line more\n",
-		"broken":      "nonsense;\n",
-		"emptied":     "",
-	} {
-		t.Run(name, func(t *testing.T) {
-			s.Write(t, "/etc/nginx/nginx.conf", edited, 0o644)
-			s.wantPass(t, 0)
-			if s.Read(t, "/etc/nginx/nginx.conf") != running {
-				t.Error("it was not restored")
-			}
-			s.wantServed(t)
-		})
-	}
 }
 
 // managerAway stops the manager for three passes, in which the site is kept in

@@ -115,6 +115,7 @@ func (m *manager) remove(t testing.TB, path string) {
 
 // agent is an agent as the API shows it.
 type agent struct {
+	ID           int64
 	SiteID       int64
 	Hostname     string
 	Status       string
@@ -122,20 +123,25 @@ type agent struct {
 	Running      *checkin.Running
 	Certificates map[string]checkin.Certificate
 	Guard        *checkin.Guard
+	Drift        map[string]struct{ Files []checkin.Drift }
 }
 
 // agent returns the agent of a site.
 func (m *manager) agent(site int64) (agent, error) {
+	all, err := m.agents(site)
+	if err != nil || len(all) != 1 {
+		return agent{}, fmt.Errorf("%d agents of site %d: %w", len(all), site, err)
+	}
+	var a agent
+	err = m.call("GET", fmt.Sprintf("/agents/%d", all[0].ID), nil, &a)
+	return a, err
+}
+
+// agents returns all agents of a site.
+func (m *manager) agents(site int64) ([]agent, error) {
 	var all []agent
-	if err := m.call("GET", "/agents", nil, &all); err != nil {
-		return agent{}, err
-	}
-	for _, a := range all {
-		if a.SiteID == site {
-			return a, nil
-		}
-	}
-	return agent{}, fmt.Errorf("no agent of site %d among %d", site, len(all))
+	err := m.call("GET", fmt.Sprintf("/agents?siteId=%d", site), nil, &all)
+	return all, err
 }
 
 // volume is a volume as the API shows it.

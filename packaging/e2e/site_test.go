@@ -56,15 +56,15 @@ func TestSites(t *testing.T) {
 	t.Run("trixie", func(t *testing.T) {
 		s := bootSite(t, m, machine.Debian13, "198.51.100.0/25")
 		s.runSteps(t, append(first, []step{
-			{"a record that nginx refuses", nginxRefuses},
-			{"a record that dnsmasq refuses", dnsmasqRefuses},
+			{"records that are refused", quarantine},
 			{"a port that somebody else holds", heldPort},
+			{"a drop-in that is broken", brokenDropIn},
 			{"a certificate that appears later", lateCertificate},
 			{"a certificate that nginx refuses", weakCertificate},
 			{"a certificate renewed in place", renewedCertificate},
 			{"a certificate outside its time", certificateOutsideItsTime},
 			{"dnsmasq is restarted only when it must be", dnsmasqReload},
-			{"an edited nginx.conf", editedFile},
+			{"files edited by hand", editedFiles},
 			{"a service that somebody holds", heldService},
 			{"a mass removal", massRemoval},
 			{"a clone", clone},
