@@ -3,10 +3,6 @@
 package e2e
 
 import (
-	"net"
-	"net/http"
-	"net/http/httputil"
-	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -130,29 +126,4 @@ func (s *site) listen(t *testing.T, unit string, args ...string) string {
 		return err
 	})
 	return s.Property(t, unit+".service", "MainPID")
-}
-
-// managerOfTheDayBefore is the manager as seen from a host whose clock is a day
-// ahead.
-func (s *site) managerOfTheDayBefore(t *testing.T) string {
-	t.Helper()
-	behind, err := url.Parse(s.manager.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	proxy := &httputil.ReverseProxy{
-		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(behind) },
-		ModifyResponse: func(answer *http.Response) error {
-			answer.Header.Set("Date", time.Now().AddDate(0, 0, -1).UTC().Format(http.TimeFormat))
-			return nil
-		},
-	}
-	listener, err := net.Listen("tcp", s.wires.Gateway.String()+":0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := &http.Server{Handler: proxy, ReadHeaderTimeout: 10 * time.Second}
-	go func() { _ = server.Serve(listener) }()
-	t.Cleanup(func() { _ = server.Close() })
-	return "http://" + listener.Addr().String()
 }

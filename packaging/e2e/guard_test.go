@@ -10,12 +10,37 @@ import (
 	"testing"
 	"time"
 
+	"opensource.internal/e2e/internal/browser"
 	"opensource.internal/e2e/internal/wait"
 )
 
 // massRemoval deletes most services of the site at once: nothing of it happens
-// until an administrator confirms it.
-func massRemoval(t *testing.T, s *site) {
+// until an administrator confirms it, by one of the ways to do so.
+func massRemoval(confirm func(*testing.T, *site, agent)) func(*testing.T, *site) {
+	return func(t *testing.T, s *site) { removeMost(t, s, confirm) }
+}
+
+// confirmByAPI confirms as a script would.
+func confirmByAPI(t *testing.T, s *site, held agent) {
+	etag := strings.Trim(held.Guard.ETag, `"`)
+	if err := s.manager.call("POST", fmt.Sprintf("/sites/%d/confirm-removals", s.id), object{"etag": etag}, nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// confirmInBrowser confirms as a person would.
+func confirmInBrowser(t *testing.T, s *site, held agent) {
+	page := browser.Open(t, s.manager.URL+"/agents")
+	page.Type(t, "name", "admin")
+	page.Type(t, "password", password)
+	page.Click(t, "", "Sign in")
+	page.Click(t, held.Hostname, "Look and confirm…")
+	page.WaitFor(t, s.host("many7")+".example.test")
+	page.Click(t, "", "Confirm the removal")
+	page.WaitFor(t, "Confirmed by admin")
+}
+
+func removeMost(t *testing.T, s *site, confirm func(*testing.T, *site, agent)) {
 	names := make([]string, 8)
 	ids := make([]int64, len(names))
 	for i := range names {
@@ -61,9 +86,7 @@ func massRemoval(t *testing.T, s *site) {
 	}
 	wantServed()
 
-	if err := s.manager.call("POST", fmt.Sprintf("/sites/%d/confirm-removals", s.id), object{"etag": strings.Trim(agent.Guard.ETag, `"`)}, nil); err != nil {
-		t.Fatal(err)
-	}
+	confirm(t, s, agent)
 	s.wantPass(t, 0)
 	s.wantServed(t)
 	for _, name := range names {

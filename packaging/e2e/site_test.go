@@ -66,8 +66,10 @@ func TestSites(t *testing.T) {
 			{"dnsmasq is restarted only when it must be", dnsmasqReload},
 			{"files edited by hand", editedFiles},
 			{"a service that somebody holds", heldService},
-			{"a mass removal", massRemoval},
+			{"a mass removal", massRemoval(confirmByAPI)},
 			{"a clone", clone},
+			{"another host name", renamed},
+			{"a wrong clock", wrongClock},
 			{"the manager away for three passes", managerAway},
 			{"connections survive a reload", connectionsSurvive},
 			{"volumes", volumes},
@@ -77,7 +79,11 @@ func TestSites(t *testing.T) {
 		}...))
 	})
 	t.Run("bookworm", func(t *testing.T) {
-		bootSite(t, m, machine.Debian12, "198.51.100.128/25").runSteps(t, append(first, step{"volumes", volumes}))
+		bootSite(t, m, machine.Debian12, "198.51.100.128/25").runSteps(t, append(first, []step{
+			{"records that are refused", quarantine},
+			{"a mass removal that is confirmed in a browser", massRemoval(confirmInBrowser)},
+			{"volumes", volumes},
+		}...))
 	})
 }
 
