@@ -120,8 +120,8 @@ type Report struct {
 	// Changed names the live files that were written, also if they were put
 	// back later.
 	Changed []string
-	// Drifted names the files that somebody else had changed: they differed
-	// from what was applied last although what is wanted has not changed.
+	// Drifted names the files that somebody else had changed: they are neither
+	// what was applied last nor what is wanted.
 	Drifted []string
 	// Digests holds the hexadecimal SHA-256 of every file that is in force, by
 	// path. It is nil unless the outcome is unchanged or applied.

@@ -166,6 +166,14 @@ func TestDriftIsRepairedAndTold(t *testing.T) {
 	if report.Drifted != nil {
 		t.Errorf("a change of what is wanted was told as drift: %v", report.Drifted)
 	}
+
+	// An edit is one also if something else is wanted by the time it is found.
+	must(t, os.WriteFile(s.main(), []byte("edited"), 0o644))
+	must(t, os.Remove(s.side()))
+	report = s.engine().Apply(t.Context(), s.service(), s.wanted("C"), report.Digests)
+	if diff := cmp.Diff([]string{s.side(), s.main()}, report.Drifted); diff != "" || report.Outcome != checkin.OutcomeApplied {
+		t.Errorf("%s: %s", report.Outcome, diff)
+	}
 }
 
 // An administrator's owner, mode and links are respected where the content is

@@ -178,12 +178,12 @@ func (f *files) digests() map[string]string {
 	return digests
 }
 
-// drifted names the files that are not what was applied last, although that is
-// what is wanted still. What a run cut short has written is no drift.
+// drifted names the files that are not what was applied last. What a run cut
+// short has written is no drift, nor is what happens to be wanted now.
 func (f *files) drifted(last map[string]string) []string {
 	var paths []string
 	for _, file := range f.all {
-		if file.differs && !file.pending && last[file.Path] == file.digest {
+		if file.differs && !file.pending && last[file.Path] != "" && !holds(file.Path, last[file.Path]) {
 			paths = append(paths, file.Path)
 		}
 	}

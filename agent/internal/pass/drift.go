@@ -28,15 +28,38 @@ func contents(files []render.File) map[string]string {
 }
 
 // drift describes what somebody else had changed in managed files.
-func drift(drifted []string, before map[string]string, wanted []render.File) []checkin.Drift {
+func (s *search) drift(edited []string, wanted []render.File, facts render.Facts) []checkin.Drift {
 	var found []checkin.Drift
-	for _, file := range wanted {
-		if slices.Contains(drifted, file.Path) {
-			diff := udiff.Unified("managed", "found", string(file.Content), before[file.Path])
-			found = append(found, checkin.Drift{Path: file.Path, Diff: beginning(diff, checkin.MaxDiff)})
-		}
+	managed := s.managed(edited, wanted, facts)
+	for _, path := range edited {
+		diff := udiff.Unified("managed", "found", managed[path], s.before[path])
+		found = append(found, checkin.Drift{Path: path, Diff: beginning(diff, checkin.MaxDiff)})
 	}
 	return found
+}
+
+// managed returns what was in force of files that were edited, by path: what is
+// wanted, or else what the snapshot before means. Where it is neither, what is
+// wanted has to do.
+func (s *search) managed(edited []string, wanted []render.File, facts render.Facts) map[string]string {
+	contents, lost := map[string]string{}, false
+	for _, file := range wanted {
+		contents[file.Path] = string(file.Content)
+		lost = lost || slices.Contains(edited, file.Path) && digest(file.Content) != s.last[file.Path]
+	}
+	if !lost {
+		return contents
+	}
+	before, err := s.service.Render(s.pass.running(s.service.Name), facts, s.pass.templates)
+	if err != nil {
+		return contents
+	}
+	for _, file := range before.Files {
+		if digest(file.Content) == s.last[file.Path] {
+			contents[file.Path] = string(file.Content)
+		}
+	}
+	return contents
 }
 
 // latest adds what was found now to what is not told yet, one entry a file: with

@@ -54,6 +54,54 @@ func TestEditedFileIsRestoredAndTold(t *testing.T) {
 	}
 }
 
+// Somebody's work must not vanish without a word because a new snapshot came
+// before it was found, as after a hold. What the snapshot changes is no edit.
+func TestAnEditIsToldAlsoIfTheSnapshotHasChanged(t *testing.T) {
+	for _, held := range []bool{false, true} {
+		t.Run(fmt.Sprintf("held %v", held), func(t *testing.T) {
+			s := newSite(t)
+			s.publish(lab())
+			s.pass(Settled)
+			if held {
+				s.hold("nginx")
+			}
+			s.write("etc/nginx/nginx.conf", s.read("etc/nginx/nginx.conf")+"# edited by hand\n")
+			s.publish(changed())
+			if held {
+				s.pass(Settled)
+				s.release("nginx")
+			}
+			s.take()
+			s.pass(Settled)
+			requests, _ := s.take()
+			drift := last(t, requests).Services["nginx"].Drift
+			if len(drift) != 1 || !strings.Contains(drift[0].Diff, "\n+# edited by hand") || strings.Contains(drift[0].Diff, "later.example.com") {
+				t.Errorf("told is %+v", drift)
+			}
+			if drift := last(t, requests).Services["dnsmasq"].Drift; drift != nil {
+				t.Errorf("of dnsmasq, whose files nobody has edited, it is told %+v", drift)
+			}
+		})
+	}
+}
+
+// Where it cannot be said any more what was in force, the edit is told beside
+// what is wanted now.
+func TestAnEditOfWhatCannotBeRenderedAgain(t *testing.T) {
+	s := newSite(t)
+	s.publish(lab())
+	s.pass(Settled)
+	s.write("etc/nginx/nginx.conf", "edited\n")
+	s.write("var/lib/opensource-agent/running-nginx.json", "damaged")
+	s.publish(changed())
+	s.take()
+	s.pass(Settled)
+	requests, _ := s.take()
+	if drift := last(t, requests).Services["nginx"].Drift; len(drift) != 1 || !strings.Contains(drift[0].Diff, "\n-") {
+		t.Errorf("told is %+v", drift)
+	}
+}
+
 // Whatever was done to a file, what is told of it is short, readable, and says
 // which line was in whose version.
 func TestTheDiffOfAnEdit(t *testing.T) {

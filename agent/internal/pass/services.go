@@ -88,7 +88,7 @@ func (p *pass) ensureService(ctx context.Context, service services.Service, fact
 	for _, path := range report.Drifted {
 		p.Log.Warn("edited by somebody else", "service", service.Name, "path", path, "outcome", report.Outcome)
 	}
-	now.Drift = latest(now.Drift, drift(report.Drifted, search.before, result.Files))
+	now.Drift = latest(now.Drift, search.drift(report.Drifted, result.Files, facts))
 	if report.Digests != nil {
 		now.Digests, now.RunningETag = report.Digests, p.accepted.ETag
 		p.noteInForce(service.Name, result)
