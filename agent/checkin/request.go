@@ -50,6 +50,12 @@ const (
 	OutcomeHeld       Outcome = "held"        // suspended by an administrator
 )
 
+// Failed reports whether what was there before an apply is there again, or
+// still.
+func (o Outcome) Failed() bool {
+	return o == OutcomeRejected || o == OutcomeRolledBack || o == OutcomeStuck
+}
+
 // StateUnknown is the service state of an agent that could not ask systemd.
 // All other states are systemd's ActiveState (org.freedesktop.systemd1(5)).
 const StateUnknown = "unknown"

@@ -88,8 +88,9 @@ type Service struct {
 	// Failure is null while nothing waits to be tried again.
 	Failure *Failure      `json:"failure"`
 	Hold    *checkin.Hold `json:"hold"`
-	// Drift is what was changed by others and put right since the manager was
-	// told last; Edited names the files that are changed at the moment.
+	// Drift is what was found changed by others since the manager was told last,
+	// and put right unless Outcome is a failure; Edited names the files that are
+	// changed at the moment.
 	Drift  []checkin.Drift `json:"drift"`
 	Edited []string        `json:"edited"`
 	// CutShort is true if a pass has not come to the end of an apply. The next

@@ -133,7 +133,9 @@ func (t *text) service(s Service) {
 		t.below("%s%s, tried %s, again %s", what, after(" since ", t.since(f.Since)), times(f.Count), t.next(f.Next))
 	}
 	for _, drift := range s.Drift {
-		t.below("was edited by somebody else and restored: %s", drift.Path)
+		if !s.Outcome.Failed() {
+			t.below("was edited by somebody else and restored: %s", drift.Path)
+		}
 	}
 	for _, path := range s.Edited {
 		t.below("edited by somebody else: %s", path)

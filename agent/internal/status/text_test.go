@@ -130,6 +130,25 @@ func TestFirstLine(t *testing.T) {
 	}
 }
 
+// What is not undone must not be called restored.
+func TestEdits(t *testing.T) {
+	for outcome, want := range map[checkin.Outcome]string{
+		checkin.OutcomeApplied:    "  was edited by somebody else and restored: /a\n  edited by somebody else: /a\n",
+		checkin.OutcomeRejected:   "  edited by somebody else: /a\n",
+		checkin.OutcomeRolledBack: "  edited by somebody else: /a\n",
+	} {
+		var got bytes.Buffer
+		edited := Service{Outcome: outcome, Drift: []checkin.Drift{{Path: "/a"}}, Edited: []string{"/a"}}
+		if err := (Status{Services: []Service{edited}}).Write(&got); err != nil {
+			t.Fatal(err)
+		}
+		_, told, _ := strings.Cut(got.String(), ": , ")
+		if _, told, _ = strings.Cut(told, "\n"); told != want {
+			t.Errorf("%s: got %q, want %q", outcome, told, want)
+		}
+	}
+}
+
 func TestNoNextPass(t *testing.T) {
 	for _, test := range []struct {
 		status Status

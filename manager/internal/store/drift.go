@@ -47,16 +47,10 @@ func toldDrift(c CheckIn) KeptDrift {
 	told := KeptDrift{}
 	for name, service := range c.Report.Services {
 		if len(service.Drift) > 0 {
-			told[name] = DriftAt{At: c.At, Files: service.Drift, Restored: !failed(service.Outcome)}
+			told[name] = DriftAt{At: c.At, Files: service.Drift, Restored: !service.Outcome.Failed()}
 		}
 	}
 	return told
-}
-
-// failed reports whether what was there before an apply is there again, or
-// still.
-func failed(o checkin.Outcome) bool {
-	return o == checkin.OutcomeRejected || o == checkin.OutcomeRolledBack || o == checkin.OutcomeStuck
 }
 
 // addedToKept is told drift with what is kept of other services, as far as that
