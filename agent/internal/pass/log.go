@@ -31,7 +31,8 @@ func (p *pass) logCertificates() {
 // with 0.
 func (p *pass) logStillLeftOut() {
 	for _, service := range p.services {
-		p.logLeftOut(service.Name, p.state.Services[service.Name].Quarantined)
+		stands := p.state.Services[service.Name]
+		p.logLeftOut(service.Name, stands.Outcome, stands.Quarantined)
 	}
 }
 
@@ -45,14 +46,17 @@ func (p *pass) logApply(service string, report apply.Report) {
 	}
 }
 
-func (p *pass) logLeftOut(service string, leftOut []checkin.QuarantinedItem) {
+func (p *pass) logLeftOut(service string, outcome checkin.Outcome, leftOut []checkin.QuarantinedItem) {
 	for i, left := range leftOut {
 		if i == maxLines {
 			p.Log.Warn("further records left out", "service", service, "count", len(leftOut)-i)
 			return
 		}
 		what := "record left out"
-		if left.KeptPrevious {
+		switch {
+		case !inForce(outcome):
+			what = "record refused" // with all others
+		case left.KeptPrevious:
 			what = "previous version of record kept"
 		}
 		p.Log.Warn(what, "service", service, "record", RecordName(left), "reason", left.Reason)

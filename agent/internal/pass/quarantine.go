@@ -394,7 +394,7 @@ func (s *search) memory(result render.Result, outcome checkin.Outcome, fingerpri
 		now.Refused = append(now.Refused, item)
 	}
 	switch {
-	case outcome == checkin.OutcomeSkipped || inForce(outcome) && len(now.Refused) == 0:
+	case inForce(outcome) && len(now.Refused) == 0:
 		return nil
 	case inForce(outcome) || errors.Is(s.ended, errNoRecord) || errors.Is(s.ended, errNoSingle) || isBound(s.ended):
 		return now

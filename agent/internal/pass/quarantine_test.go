@@ -543,9 +543,18 @@ func TestTheOthersGoOn(t *testing.T) {
 				if err := os.WriteFile(conf, []byte("edited"), 0o644); err != nil {
 					t.Fatal(err)
 				}
-				isQuarantined(t, x.pass(hosts(23)), checkin.OutcomeApplied, first.Quarantined...)
+				due := x.pass(hosts(23)).Retry
+				if err := os.WriteFile(conf, []byte("edited"), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(5 * time.Second)
+				got := x.pass(hosts(23))
+				isQuarantined(t, got, checkin.OutcomeApplied, first.Quarantined...)
 				x.serves(without(23, 7)...)
 				x.tested(22)
+				if diff := cmp.Diff(due, got.Retry); diff != "" {
+					t.Errorf("an edit puts off the next try:\n%s", diff)
+				}
 			})
 		})
 	}
@@ -605,6 +614,38 @@ func TestWhatWasKnownServesWhereTimeIsShort(t *testing.T) {
 		got := x.pass(hosts(17))
 		isQuarantined(t, got, checkin.OutcomeApplied, x.pass(hosts(17)).Quarantined...)
 		x.serves(without(17, 0, 4, 8)...)
+	})
+}
+
+// A site that has become smaller has room for fewer records.
+func TestWhatWasKnownIsNoMoreThanAShareEither(t *testing.T) {
+	inBubble(t, func(t *testing.T, x *proxy) {
+		for _, i := range []int{0, 2, 4} {
+			x.mute[hostName(i)] = "bad"
+		}
+		x.pass(hosts(12))
+		isRefused(t, x.pass(hosts(6)), "no more than 1 may be left out")
+		x.serves(without(12, 0, 2, 4)...)
+	})
+}
+
+// The tests of all passes count together.
+func TestASearchOverManyPassesEnds(t *testing.T) {
+	inBubble(t, func(t *testing.T, x *proxy) {
+		x.reload = true
+		x.pass(hosts(10))
+		for i := range 100 {
+			x.bad[hostName(i)] = "bad"
+		}
+		x.perServer = 20 * time.Millisecond
+		tests, passes := 0, 0
+		for ended := false; !ended && passes < maxTests; passes++ {
+			ended = x.pass(hosts(260)).Quarantine.Tests == 0
+			tests += len(x.tests)
+		}
+		if tests != maxTests || passes < 10 {
+			t.Errorf("%d tests in %d passes", tests, passes)
+		}
 	})
 }
 

@@ -100,7 +100,7 @@ func (p *pass) ensureService(ctx context.Context, service services.Service, fact
 		at := time.Now().UTC().Truncate(time.Second)
 		now.AppliedAt = &at
 	}
-	p.logLeftOut(service.Name, now.Quarantined)
+	p.logLeftOut(service.Name, now.Outcome, now.Quarantined)
 	if len(now.Quarantined) > 0 && now.Message == "" {
 		now.Message = leftOutMessage(now.Quarantined)
 	}
