@@ -53,12 +53,13 @@ type search struct {
 	last    map[string]string // digests of what is in force
 	facts   render.Facts      // with what is refused
 	refused []render.Record   // in the order in which they were found
-	// anew is true if nothing was left out at first: what was refused before may
-	// be good again. known is what that was, for another configuration if changed.
+	// anew is true if nothing is left out at first: what was refused before may
+	// be good again. That is known, from a configuration that has changed since
+	// or from the same one.
 	anew, changed bool
 	known         []checkin.QuarantinedItem
-	// asWhole is true if just this was refused as a whole: no record is looked
-	// for before it is tried again.
+	// asWhole is true if just this was refused as a whole a while ago: it is
+	// tested, since something has disturbed the service, but not searched.
 	asWhole bool
 
 	before map[string]string // the live files, by path
@@ -78,14 +79,14 @@ func (p *pass) newSearch(service services.Service, facts render.Facts, previous 
 		return s
 	}
 	same := known.Fingerprint == fingerprint
-	waits := !p.ByHand && waits(previous.Retry, fingerprint, time.Now())
+	pause := !p.ByHand && waits(previous.Retry, fingerprint, time.Now())
 	switch {
 	case same && known.Tests > 0: // the pass ended before the search did
 		s.tests = known.Tests
 		s.refuse(known.Refused)
-	case same && waits && inForce(previous.Outcome):
+	case same && pause && inForce(previous.Outcome):
 		s.refuse(known.Refused)
-	case same && waits:
+	case same && pause:
 		s.asWhole = true
 	default:
 		s.anew, s.changed, s.known = true, !same, known.Refused

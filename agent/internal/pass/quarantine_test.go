@@ -665,6 +665,30 @@ func TestASearchEndsAfterManyTests(t *testing.T) {
 	})
 }
 
+// A failure that lasts costs ever fewer tests and never a reload, and one that
+// passes is over without a change at the manager.
+func TestALastingFailureIsNoStorm(t *testing.T) {
+	inBubble(t, func(t *testing.T, x *proxy) {
+		x.reload = true
+		x.pass(hosts(10))
+		x.faulty = func(string) error { return &apply.Fault{Words: "no events section", Verdict: "no events section"} }
+		tests, reloads := 0, 0
+		for range 20 {
+			isRefused(t, x.pass(hosts(11)), "no events section")
+			tests, reloads = tests+len(x.tests), reloads+x.reloads
+			time.Sleep(30 * time.Second)
+		}
+		if tests != 2*5 || reloads != 0 { // at 0:00, 0:30, 1:30, 3:30 and 7:30, without all records too
+			t.Errorf("%d tests, %d reloads in ten minutes", tests, reloads)
+		}
+		x.faulty = nil
+		time.Sleep(longestPause)
+		if got := x.pass(hosts(11)); got.LastApply != checkin.ApplySuccess || got.Outcome != checkin.OutcomeApplied {
+			t.Errorf("%+v", got)
+		}
+	})
+}
+
 // What is refused as a whole is not searched again in every pass, even if
 // somebody edits the file in every pass.
 func TestWhatIsRefusedAsAWholeIsNotSearchedAgain(t *testing.T) {
