@@ -37,8 +37,9 @@ var layers = map[string][]string{
 	"internal/services":              {"checkin", "render", "internal/apply", "internal/systemd", "golang.org/x/net"},
 	"internal/services/servicestest": {"internal/systemd"}, // for tests
 	"internal/state":                 {"checkin", "internal/atomicfile", "internal/host", "internal/volumes", "golang.org/x/sys"},
+	"internal/probe":                 {"checkin", "golang.org/x/net"},
 	"internal/pass": {
-		"checkin", "render", "internal/apply", "internal/host", "internal/services", "internal/state",
+		"checkin", "render", "internal/apply", "internal/host", "internal/probe", "internal/services", "internal/state",
 		"internal/systemd", "internal/volumes", "github.com/aymanbagabas/go-udiff",
 	},
 	"internal/status": {"checkin", "internal/pass", "internal/systemd"},
