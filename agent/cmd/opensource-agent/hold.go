@@ -15,7 +15,7 @@ import (
 // holdCommand suspends apply and repair of one service for a while.
 type holdCommand struct {
 	Service string `arg:"" optional:"" complete:"nginx,dnsmasq" help:"nginx or dnsmasq. Without it the holds are listed."`
-	For     span   `default:"1h" placeholder:"TIME" help:"How long, such as 90m, 2h or 3d; at most 30d. An earlier hold is replaced (default 1h)."`
+	For     *span  `placeholder:"TIME" help:"How long, such as 90m, 2h or 3d; at most 30d. An earlier hold is replaced (default 1h)."`
 	Reason  string `placeholder:"TEXT" help:"Why: for the log and the manager's page."`
 }
 
@@ -38,10 +38,14 @@ func (c *holdCommand) run(ctx context.Context, env environment) pass.Code {
 	if c.Service == "" {
 		return c.list(holds, env)
 	}
-	if err := pass.CheckHold(c.Service, time.Duration(c.For)); err != nil {
+	duration := time.Hour
+	if c.For != nil {
+		duration = time.Duration(*c.For)
+	}
+	if err := pass.CheckHold(c.Service, duration); err != nil {
 		return env.fail(pass.Usage, err)
 	}
-	until, err := holds.Hold(ctx, c.Service, time.Duration(c.For), c.Reason, env.person())
+	until, err := holds.Hold(ctx, c.Service, duration, c.Reason, env.person())
 	if err != nil {
 		return env.fail(pass.CodeOf(err), err)
 	}
@@ -50,7 +54,7 @@ func (c *holdCommand) run(ctx context.Context, env environment) pass.Code {
 }
 
 func (c *holdCommand) list(holds pass.Holds, env environment) pass.Code {
-	if c.Reason != "" {
+	if c.Reason != "" || c.For != nil {
 		return env.fail(pass.Usage, errors.New("which service? Say opensource-agent hold nginx, or hold dnsmasq"))
 	}
 	lines, err := holds.List()

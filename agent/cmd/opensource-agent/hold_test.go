@@ -21,6 +21,8 @@ func TestHoldAndRelease(t *testing.T) {
 		{"too long", "hold nginx --for 31d", pass.Usage, "", "at most"},
 		{"no time", "hold nginx --for soon", pass.Usage, "", `"soon" is not a time such as 90m, 2h or 3d`},
 		{"a reason without a service", "hold --reason x", pass.Usage, "", "which service?"},
+		{"a time without a service", "hold --for 1h", pass.Usage, "", "which service?"},
+		{"no time at all", "hold nginx --for 0s", pass.Usage, "", "a second at least"},
 		{"hold", "hold nginx --for 2h --reason moving", pass.Settled, " by alice: moving\n", ""},
 		{"hold the other", "hold dnsmasq --for 3d", pass.Settled, "dnsmasq is held until ", ""},
 		{"list", "hold", pass.Settled, "\nnginx is held until ", ""},
