@@ -88,16 +88,19 @@ func (d dnsmasq) needsRestart(ctx context.Context, a apply.Activation, process s
 func (d dnsmasq) activate(ctx context.Context, a apply.Activation) error {
 	since := time.Now()
 	process, err := d.load(ctx, a)
-	lines := d.journal(ctx, dnsmasqUnit, since)
-	if err != nil || a.Revision == "" {
-		return withLines(err, lines)
+	if err != nil {
+		return withLines(err, d.journal(ctx, dnsmasqUnit, allLines, since))
 	}
-	if faults := faultsIn(a.Files, lines); len(faults) > 0 {
+	if a.Revision == "" {
+		return nil
+	}
+	// Not among the lines of queries, if these are logged: there may be many.
+	if faults := faultsIn(a.Files, d.journal(ctx, dnsmasqUnit, warnings, since)); len(faults) > 0 {
 		err := withLines(errors.New("dnsmasq found faults in its files"), faults)
 		return &apply.Fault{Words: err.Error(), Places: placesIn(faults)}
 	}
 	if err := staysUp(ctx, d.units, dnsmasqUnit, process, a.Steady); err != nil {
-		return withLines(err, d.journal(ctx, dnsmasqUnit, since))
+		return withLines(err, d.journal(ctx, dnsmasqUnit, allLines, since))
 	}
 	return nil
 }
@@ -163,15 +166,15 @@ func (d dnsmasq) startedBefore(ctx context.Context, path string) bool {
 }
 
 // faultsIn selects the log lines that find fault with one of the files. What
-// dnsmasq says of a file that it could read begins with "read".
+// dnsmasq says of a file that it could read begins with "read"; of a name that
+// it has found in one, "FILE NAME is ADDRESS" (dnsmasq(8), --log-queries).
 func faultsIn(files, lines []string) []string {
 	var faults []string
 	for _, line := range lines {
-		if strings.HasPrefix(line, "read ") {
-			continue
-		}
 		for _, file := range files {
-			if strings.Contains(line, file) {
+			_, rest, found := strings.Cut(line, file)
+			answer := strings.HasPrefix(rest, " ") && strings.Contains(rest, " is ")
+			if found && !answer && !strings.HasPrefix(line, "read ") {
 				faults = append(faults, line)
 				break
 			}

@@ -172,6 +172,21 @@ func TestDNSMasqFindsFaultInASideFile(t *testing.T) {
 	s.check(t, good)
 }
 
+// What dnsmasq logs of queries names the file of the answer, also that of the
+// proof itself.
+func TestDNSMasqThatLogsItsQueries(t *testing.T) {
+	for _, option := range []string{"log-queries", "log-queries=extra"} {
+		t.Run(option, func(t *testing.T) {
+			s := newNameSite(t)
+			want(t, s.apply(t, s.wanted(option, "")), checkin.OutcomeApplied)
+			side := s.wanted(option, "192.0.2.7 web.lab.internal")
+			want(t, s.apply(t, side), checkin.OutcomeApplied)
+			s.check(t, side)
+			want(t, s.apply(t, s.wanted(option, "192.0.2.777 web")), checkin.OutcomeRolledBack, "bad address at "+s.hosts()+" line 2")
+		})
+	}
+}
+
 // The test passes and the start fails.
 func TestDNSMasqThatDoesNotStartIsRolledBack(t *testing.T) {
 	s := newNameSite(t)
@@ -216,11 +231,15 @@ func TestFaultsIn(t *testing.T) {
 		"bad address at /var/lib/dnsmasq/hosts line 3",
 		"duplicate dhcp-host IP address 192.0.2.1 at line 2 of /var/lib/dnsmasq/dhcp-hosts",
 		"bad address at /etc/hosts.local line 1",
+		"/var/lib/dnsmasq/hosts web.lab.internal is 192.0.2.7",
+		"7 127.0.0.1/45710 /var/lib/dnsmasq/hosts web.lab.internal is 192.0.2.7",
+		"failed to load names from /var/lib/dnsmasq/hosts: Transport endpoint is not connected",
 		"using nameserver 192.0.2.53#53",
 	})
 	if !slices.Equal(got, []string{
 		"bad address at /var/lib/dnsmasq/hosts line 3",
 		"duplicate dhcp-host IP address 192.0.2.1 at line 2 of /var/lib/dnsmasq/dhcp-hosts",
+		"failed to load names from /var/lib/dnsmasq/hosts: Transport endpoint is not connected",
 	}) {
 		t.Errorf("got %q", got)
 	}

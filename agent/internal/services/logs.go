@@ -64,15 +64,23 @@ func (m logMark) newLines(wanted func(string) bool) []string {
 	return lines
 }
 
-// journal returns what a unit has logged since a time: journalSince.
-type journal func(ctx context.Context, unit string, since time.Time) []string
+// The priorities of what is looked for in the journal, as journalctl(1) names
+// them.
+const (
+	allLines = "debug"
+	warnings = "warning" // and all that is worse
+)
 
-// journalSince returns what the unit has logged since then, at most
-// maxLogLines. Without a journal there is nothing.
-func journalSince(ctx context.Context, unit string, since time.Time) []string {
+// journal returns what a unit has logged since a time with a priority, or a
+// higher one: journalSince.
+type journal func(ctx context.Context, unit, priority string, since time.Time) []string
+
+// journalSince returns the last lines that the unit has logged since then, at
+// most maxLogLines. Without a journal there is nothing.
+func journalSince(ctx context.Context, unit, priority string, since time.Time) []string {
 	// What was sent to the journal before is to be found in it.
 	_ = command(ctx, journalTimeout, "journalctl", "--sync")
-	text, err := Output(ctx, journalTimeout, "journalctl", "--unit="+unit, "--output=cat", "--no-pager", "--quiet",
+	text, err := Output(ctx, journalTimeout, "journalctl", "--unit="+unit, "--priority="+priority, "--output=cat", "--no-pager", "--quiet",
 		fmt.Sprintf("--since=@%d.%06d", since.Unix(), since.Nanosecond()/1000), fmt.Sprintf("--lines=%d", maxLogLines))
 	if err != nil || text == "" {
 		return nil

@@ -86,7 +86,7 @@ func (n nginx) activate(ctx context.Context, a apply.Activation) error {
 	err := n.reload(ctx, a, log)
 	var short *shortLivedError
 	if errors.As(err, &short) {
-		err = withLines(err, n.journal(ctx, nginxUnit, since)) // nginx itself may have had no time for words
+		err = withLines(err, n.journal(ctx, nginxUnit, allLines, since)) // nginx itself may have had no time for words
 	}
 	main := a.Files[len(a.Files)-1]
 	return blamePorts(withLines(err, log.newLines(gravest)), main, main)

@@ -68,8 +68,9 @@ func run(t testing.TB, m *Machine) *Machine {
 // Log is the file that the program writes its log to.
 func (m *Machine) Log() string { return m.log.Name() }
 
-// Journal returns what was logged since it was called last.
-func (m *Machine) Journal(context.Context, string, time.Time) []string {
+// Journal returns what was logged since it was called last, whatever its
+// priority.
+func (m *Machine) Journal(context.Context, string, string, time.Time) []string {
 	content, _ := io.ReadAll(io.NewSectionReader(m.log, m.told, 1<<20))
 	m.told += int64(len(content))
 	var lines []string
