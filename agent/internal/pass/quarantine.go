@@ -118,7 +118,7 @@ func (s *search) apply(ctx context.Context) (render.Result, apply.Report, error)
 		if report.Tested > 0 {
 			s.tests, s.tested = s.tests+1, report.Tested
 		}
-		if report.Fault == nil || report.Outcome == checkin.OutcomeStuck || s.asWhole {
+		if report.Fault == nil || s.asWhole {
 			return result, report, nil
 		}
 		if s.ended = s.leaveOut(ctx, result, report); s.ended != nil {

@@ -35,6 +35,7 @@ type proxy struct {
 	cannot    map[string]string            // those that it fails to load
 	perServer time.Duration                // what a server adds to a test
 	reload    bool
+	dead      bool            // it does not run: after a rollback it has to load the files, too
 	ctx       context.Context // of the pass, if not the test's
 
 	tests   []int // servers in each candidate
@@ -104,7 +105,7 @@ func (x *proxy) activate(_ context.Context, a apply.Activation) error {
 	if err != nil {
 		return err
 	}
-	if places := x.places(string(content), a.Files[0], x.cannot); len(places) > 0 && a.Revision != "" {
+	if places := x.places(string(content), a.Files[0], x.cannot); len(places) > 0 && (a.Revision != "" || x.dead) {
 		return &apply.Fault{Words: "still could not bind()", Places: places}
 	}
 	x.runs = string(content)
@@ -452,6 +453,24 @@ func TestARecordThatCannotBeLoadedIsLeftOut(t *testing.T) {
 			t.Errorf("%d tests, %d reloads", len(x.tests), x.reloads)
 		}
 	})
+}
+
+// After a boot, another process has the port of one service, so that nginx does
+// not start: neither with what is wanted nor with what was in force before. The
+// others do not wait for a person.
+func TestARecordWithWhichNothingStartsIsLeftOut(t *testing.T) {
+	for name, snapshot := range map[string]checkin.Snapshot{"nothing new": hosts(8), "a new snapshot": hosts(9)} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, x *proxy) {
+				x.reload = true
+				x.pass(hosts(8))
+				x.cannot[hostName(7)], x.runs, x.dead = "bind() failed", "", true
+				got := x.pass(snapshot, func(p *pass) { p.state.Fingerprint = "" })
+				isQuarantined(t, got, checkin.OutcomeApplied, refusedHost(7, namedLine(7, "bind() failed")))
+				x.serves(without(len(snapshot.NGINX.HTTPServices), 7)...)
+			})
+		})
+	}
 }
 
 func TestAProcessThatBlamesNobodyIsRolledBack(t *testing.T) {
