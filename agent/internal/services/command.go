@@ -1,7 +1,6 @@
 package services
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -13,7 +12,8 @@ import (
 	"time"
 )
 
-// maxOutput is how much of a tool's output is kept, in bytes.
+// maxOutput is how much of a tool's output is kept, in bytes: the last of it,
+// since what has ended a tool comes after all its warnings.
 const maxOutput = 64 << 10
 
 // program finds a tool on the path, or where Debian puts those for root.
@@ -49,9 +49,9 @@ func command(ctx context.Context, timeout time.Duration, name string, args ...st
 // Output runs a tool as command does, and returns what it has written on either
 // stream.
 func Output(ctx context.Context, timeout time.Duration, name string, args ...string) (string, error) {
-	var written capped
+	var written tail
 	err := Run(ctx, timeout, &written, name, args...)
-	text := strings.TrimSpace(written.kept.String())
+	text := strings.TrimSpace(string(written))
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && exit.Exited() && text != "" {
 		return text, &verdict{text}
@@ -84,12 +84,11 @@ func Run(ctx context.Context, timeout time.Duration, out io.Writer, name string,
 	return nil
 }
 
-// capped is a buffer that drops what goes beyond maxOutput.
-type capped struct{ kept bytes.Buffer }
+// tail is the last maxOutput bytes of what was written.
+type tail []byte
 
-func (c *capped) Write(p []byte) (int, error) {
-	if room := maxOutput - c.kept.Len(); room > 0 {
-		c.kept.Write(p[:min(room, len(p))])
-	}
+func (t *tail) Write(p []byte) (int, error) {
+	all := append(*t, p...)
+	*t = all[max(0, len(all)-maxOutput):]
 	return len(p), nil
 }

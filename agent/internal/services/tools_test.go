@@ -75,11 +75,12 @@ func TestCommandThatHangsIsKilledWithItsChildren(t *testing.T) {
 	}
 }
 
-func TestCommandOutputIsCapped(t *testing.T) {
+// What has ended a tool comes after all its warnings.
+func TestTheEndOfACommandsOutputIsKept(t *testing.T) {
 	tool := filepath.Join(t.TempDir(), "chatty")
-	must(t, os.WriteFile(tool, []byte("#!/bin/sh\nhead -c 1000000 /dev/zero | tr '\\0' x\nexit 1\n"), 0o755))
+	must(t, os.WriteFile(tool, []byte("#!/bin/sh\nhead -c 1000000 /dev/zero | tr '\\0' x\necho the cause\nexit 1\n"), 0o755))
 	err := command(t.Context(), 10*time.Second, tool, "-t")
-	if err == nil || len(err.Error()) != maxOutput {
+	if err == nil || len(err.Error()) != maxOutput-1 || !strings.HasSuffix(err.Error(), "xthe cause") {
 		t.Errorf("an error of %d bytes", len(err.Error()))
 	}
 }
@@ -104,6 +105,13 @@ func TestNewLogLines(t *testing.T) {
 	want := []string{"2 [emerg] 1#1: bind() failed", "5 [alert] 1#1: other"}
 	if diff := cmp.Diff(want, mark.newLines(gravest)); diff != "" {
 		t.Error(diff)
+	}
+
+	mark = markLog(path)
+	_, err = log.WriteString(strings.Repeat("5 [error] 1#1: a request\n", 10_000) + "5 [emerg] 1#1: still could not bind()\n")
+	must(t, err)
+	if diff := cmp.Diff([]string{"5 [emerg] 1#1: still could not bind()"}, mark.newLines(givesUp)); diff != "" {
+		t.Errorf("on a busy site: %s", diff)
 	}
 
 	must(t, os.Rename(path, path+".1"))
