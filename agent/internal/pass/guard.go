@@ -67,13 +67,16 @@ func (p *pass) removed(kind checkin.GuardKind, snapshot checkin.Snapshot) (names
 }
 
 // running returns the snapshot of which the files of a service are in force; it
-// is empty if there are none. After an upgrade it is the accepted one.
+// is empty if there are none. Where an older version of the agent has applied
+// last, and noted nothing, it is the accepted one.
 func (p *pass) running(service string) checkin.Snapshot {
 	running, err := p.dir.LoadRunning(service)
 	if err != nil {
 		p.Log.Warn("going on with less knowledge", "error", err)
 	}
-	if running.Data == nil && p.state.Services[service].Digests != nil {
+	stands := p.state.Services[service]
+	outdated := running.ETag != stands.RunningETag && stands.RunningETag == p.accepted.ETag
+	if stands.Digests != nil && (running.Data == nil || outdated) {
 		return p.accepted.Snapshot
 	}
 	return running.Snapshot

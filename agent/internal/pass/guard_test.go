@@ -393,6 +393,21 @@ func TestTheGuardAfterAnUpgrade(t *testing.T) {
 	}
 }
 
+// A version before the guard applies without writing down what runs then. After
+// a way back to it and forth again, what was noted earlier is not in force.
+func TestTheGuardAfterADowngrade(t *testing.T) {
+	s := guardedSite(t, crowd(6, 4, 1))
+	earlier := s.read("var/lib/opensource-agent/running-nginx.json")
+	s.confirm = true
+	s.publish(crowd(0, 0, 1))
+	s.pass(Rejected)
+	s.pass(Settled)
+	s.confirm = false
+	s.write("var/lib/opensource-agent/running-nginx.json", earlier)
+	s.publish(crowd(1, 0, 1))
+	s.pass(Settled)
+}
+
 // What was never in force cannot be removed.
 func TestAFirstConfigurationThatFailsIsNotGuarded(t *testing.T) {
 	s := newSite(t)
