@@ -45,7 +45,7 @@ func (s *search) managed(edited []string, wanted []render.File, facts render.Fac
 	contents, lost := map[string]string{}, false
 	for _, file := range wanted {
 		contents[file.Path] = string(file.Content)
-		lost = lost || slices.Contains(edited, file.Path) && digest(file.Content) != s.last[file.Path]
+		lost = lost || slices.Contains(edited, file.Path) && digest(file.Content) != s.previous.Digests[file.Path]
 	}
 	if !lost {
 		return contents
@@ -55,7 +55,7 @@ func (s *search) managed(edited []string, wanted []render.File, facts render.Fac
 		return contents
 	}
 	for _, file := range before.Files {
-		if digest(file.Content) == s.last[file.Path] {
+		if digest(file.Content) == s.previous.Digests[file.Path] {
 			contents[file.Path] = string(file.Content)
 		}
 	}

@@ -12,48 +12,68 @@ import (
 	"opensource.internal/agent/render"
 )
 
+// conclude notes what the search has come to: what is told of it, and what the
+// next pass has to know.
+func (s *search) conclude(now *state.Service, result render.Result) {
+	now.Quarantined = s.leftOut(result, now.Outcome)
+	now.Quarantine = s.memory(result, now.Outcome)
+	now.Retry = s.retry(now.Outcome)
+}
+
 // leftOut lists the records that are not as they are wanted, and those for which
-// the candidate was refused.
-func (s *search) leftOut(result render.Result) []checkin.QuarantinedItem {
+// the candidate was refused. Where none is in force, those refused before are
+// still left out of what is.
+func (s *search) leftOut(result render.Result, outcome checkin.Outcome) []checkin.QuarantinedItem {
 	items := slices.Clone(result.LeftOut)
+	add := func(more checkin.QuarantinedItem) {
+		if !slices.ContainsFunc(items, func(item checkin.QuarantinedItem) bool { return recordOf(item) == recordOf(more) }) {
+			items = append(items, more)
+		}
+	}
 	for _, record := range s.refused {
-		if !slices.ContainsFunc(items, func(item checkin.QuarantinedItem) bool { return recordOf(item) == record }) {
-			items = append(items, itemOf(record, s.facts.Refused[record]))
+		add(itemOf(record, s.facts.Refused[record]))
+	}
+	if !inForce(outcome) && !s.found {
+		for _, item := range s.known {
+			add(item)
 		}
 	}
 	return items
 }
 
-// memory is what the next pass has to know.
-func (s *search) memory(result render.Result, outcome checkin.Outcome, fingerprint string, previous *state.Quarantine) *state.Quarantine {
-	now := &state.Quarantine{Fingerprint: fingerprint}
+// memory is what the next pass has to know of refused records.
+func (s *search) memory(result render.Result, outcome checkin.Outcome) *state.Quarantine {
+	now := &state.Quarantine{Fingerprint: s.fingerprint}
 	for _, record := range s.refused {
 		item := itemOf(record, s.facts.Refused[record])
 		item.KeptPrevious = !s.facts.Refused[record].Previous && (!inForce(outcome) || keepsPrevious(result, record))
 		now.Refused = append(now.Refused, item)
 	}
+	var whole wholeError
 	switch {
 	case inForce(outcome) && len(now.Refused) == 0:
 		return nil
-	case inForce(outcome) || errors.Is(s.ended, errNoRecord) || errors.Is(s.ended, errNoSingle) || isBound(s.ended):
+	case inForce(outcome) || errors.As(s.ended, &whole):
 		return now
 	case errors.Is(s.ended, errNoTime) || s.found:
 		now.Tests = max(1, s.tests)
 		return now
 	}
-	return previous
+	return s.previous.Quarantine
 }
 
 // retry says when the service is tried again as it is wanted; nil is with the
-// next pass, or with the next change if all is in force.
-func (s *search) retry(outcome checkin.Outcome, fingerprint string, previous *state.Retry) *state.Retry {
+// next pass, or with the next change if all is in force. A search that gets on
+// goes on at once.
+func (s *search) retry(outcome checkin.Outcome) *state.Retry {
+	previous := s.previous.Retry
 	switch {
-	case errors.Is(s.ended, errNoTime), inForce(outcome) && len(s.refused) == 0:
+	case errors.Is(s.ended, errNoTime) && s.found, inForce(outcome) && len(s.refused) == 0:
 		return nil
 	case inForce(outcome) && !s.anew && !s.found && previous != nil:
 		return previous
 	}
-	return nextTry(previous, fingerprint, time.Now())
+	return nextTry(previous, s.fingerprint, time.Now())
 }
 
 // retestDue reports whether a service is in force without records that it is

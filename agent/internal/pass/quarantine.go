@@ -28,33 +28,29 @@ const (
 var (
 	errNotRecords = errors.New("no record is to blame")
 	errNoTime     = errors.New("the search for the record at fault goes on in the next pass")
-	errNoRecord   = errors.New("the fault is in no record: without any of them it is refused too")
-	errNoSingle   = errors.New("no record is refused by itself, so none is left out")
 )
 
-// boundError says that a bound other than the time was reached.
-type boundError string
+// wholeError says why the configuration is refused as a whole.
+type wholeError string
 
-func (e boundError) Error() string { return string(e) }
-
-func isBound(err error) bool {
-	var bound boundError
-	return errors.As(err, &bound)
-}
+func (e wholeError) Error() string { return string(e) }
 
 // search puts a service into force without the records that its own program
-// refuses.
+// refuses. What it has found is told by conclude, in state.Service.
 type search struct {
-	pass    *pass
-	service services.Service
-	last    map[string]string // digests of what is in force
-	facts   render.Facts      // with what is refused
-	refused []render.Record   // in the order in which they were found
-	// anew is true if nothing is left out at first: what was refused before may
-	// be good again. That is known, from a configuration that has changed since
-	// or from the same one.
-	anew, changed bool
-	known         []checkin.QuarantinedItem
+	pass        *pass
+	service     services.Service
+	previous    state.Service // as the service stood before
+	fingerprint string
+	facts       render.Facts    // with what is refused
+	refused     []render.Record // in the order in which they were found
+
+	// known is what an earlier search has found, as long as this one has not
+	// taken it over: it may be good again.
+	known []checkin.QuarantinedItem
+	// anew is true if nothing was left out at first. If just this is in force
+	// without what is known, stands is true.
+	anew, stands bool
 	// asWhole is true if just this was refused as a whole a while ago: it is
 	// tested, since something has disturbed the service, but not searched.
 	asWhole bool
@@ -67,8 +63,9 @@ type search struct {
 	ended  error             // why the service is not in force, if the search has ended
 }
 
+// newSearch begins where an earlier pass has ended, if it was about the same.
 func (p *pass) newSearch(service services.Service, facts render.Facts, previous state.Service, fingerprint string) *search {
-	s := &search{pass: p, service: service, last: previous.Digests, facts: facts}
+	s := &search{pass: p, service: service, previous: previous, fingerprint: fingerprint, facts: facts}
 	s.facts.Refused = map[render.Record]render.Refusal{}
 	known := previous.Quarantine
 	if known == nil {
@@ -84,9 +81,10 @@ func (p *pass) newSearch(service services.Service, facts render.Facts, previous 
 	case same && pause && inForce(previous.Outcome):
 		s.refuse(known.Refused)
 	case same && pause:
-		s.asWhole = true
+		s.asWhole, s.known = true, known.Refused
 	default:
-		s.anew, s.changed, s.known = true, !same, known.Refused
+		s.anew, s.known = true, known.Refused
+		s.stands = same && inForce(previous.Outcome)
 	}
 	return s
 }
@@ -111,11 +109,11 @@ func (s *search) apply(ctx context.Context) (render.Result, apply.Report, error)
 		if s.before == nil {
 			s.before = contents(result.Files)
 		}
-		report := s.pass.engine.Apply(ctx, s.service.Service, result, s.last)
+		report := s.pass.engine.Apply(ctx, s.service.Service, result, s.previous.Digests)
 		if report.Tested > 0 {
 			s.tests, s.tested = s.tests+1, report.Tested
 		}
-		if report.Fault == nil || s.asWhole {
+		if inForce(report.Outcome) || s.asWhole {
 			return result, report, nil
 		}
 		if s.ended = s.leaveOut(ctx, result, report); s.ended != nil {
@@ -147,15 +145,21 @@ func (s *search) render() (render.Result, error) {
 	return s.service.Render(snapshot, s.facts, s.pass.templates)
 }
 
-// leaveOut refuses the records for which the candidate was refused. An error
-// says why there is no candidate without them to be tried.
+// leaveOut refuses the records for which the candidate was not put into force.
+// An error says why there is no candidate without them to be tried.
 func (s *search) leaveOut(ctx context.Context, result render.Result, report apply.Report) error {
 	err := s.refuseGuilty(ctx, result, report)
 	if err == nil {
-		err = s.affords(ctx, 1)
+		err = s.affords(ctx, s.toApply())
+	}
+	if err == nil {
+		return nil
 	}
 	// Where the search ends, what was refused before will do.
-	if (errors.Is(err, errNoTime) || isBound(err)) && s.hasTime(ctx, 1) && s.refuseKnown(result) {
+	possible := s.stands || !errors.Is(err, errNotRecords) && s.lasts(ctx, s.toApply())
+	if ctx.Err() == nil && possible && s.refuseKnown(result) {
+		why, _, _ := strings.Cut(report.Message, "\n")
+		s.pass.Log.Warn("leaving out what was refused before", "service", s.service.Name, "reason", err, "error", why)
 		return nil
 	}
 	return err
@@ -164,7 +168,7 @@ func (s *search) leaveOut(ctx context.Context, result render.Result, report appl
 // refuseGuilty finds the records at fault, by the lines that the program has
 // named or else by tests.
 func (s *search) refuseGuilty(ctx context.Context, result render.Result, report apply.Report) error {
-	if report.Fault.Elsewhere != "" {
+	if report.Fault == nil || report.Fault.Elsewhere != "" {
 		return errNotRecords
 	}
 	guilty := s.blamed(result, report.Fault)
@@ -173,7 +177,7 @@ func (s *search) refuseGuilty(ctx context.Context, result render.Result, report 
 			return errNotRecords // the test has passed, and the process names no line
 		}
 		// What was refused before is refused still, most likely: one test tells.
-		if s.changed && s.refuseKnown(result) {
+		if !s.stands && s.refuseKnown(result) {
 			return nil
 		}
 		var err error
@@ -185,7 +189,7 @@ func (s *search) refuseGuilty(ctx context.Context, result render.Result, report 
 		s.add(g, result)
 	}
 	if refused, most := len(s.refused), s.most(result); refused > most {
-		return boundError(fmt.Sprintf("at least %d records are refused, and no more than %d may be left out: nothing is changed", refused, most))
+		return wholeError(fmt.Sprintf("at least %d records are refused, and no more than %d may be left out: nothing is changed", refused, most))
 	}
 	return nil
 }
@@ -232,25 +236,30 @@ func (s *search) most(result render.Result) int {
 	return max(1, len(all)/maxShare)
 }
 
-// affords returns an error if so many further tests of the whole are too many,
-// or too long. One more is kept for a candidate without what was refused before.
-func (s *search) affords(ctx context.Context, tests int) error {
-	if len(s.known) > 0 {
-		tests++
+// affords returns an error if there may be no further test, or the pass does not
+// last for as long as is needed. One more test is kept for a candidate without
+// what was refused before.
+func (s *search) affords(ctx context.Context, needed time.Duration) error {
+	tests := 1
+	if len(s.known) > 0 && !s.stands {
+		tests, needed = 2, needed+s.tested
 	}
 	if s.tests+tests > maxTests {
-		return boundError(fmt.Sprintf("after %d tests it is refused still, without %d records that are refused too: nothing is changed", s.tests, len(s.refused)))
+		return wholeError(fmt.Sprintf("after %d tests it is refused still, without %d records that are refused too: nothing is changed", s.tests, len(s.refused)))
 	}
-	if !s.hasTime(ctx, tests) {
+	if !s.lasts(ctx, needed) {
 		return errNoTime
 	}
 	return nil
 }
 
-// hasTime reports whether the pass lasts for so many tests of the whole, and for
-// what follows the last of them.
-func (s *search) hasTime(ctx context.Context, tests int) bool {
+// lasts reports whether the pass lasts for so long.
+func (s *search) lasts(ctx context.Context, needed time.Duration) bool {
 	deadline, limited := ctx.Deadline()
-	needed := time.Duration(tests)*s.tested + s.pass.engine.Needs(s.service.Service, s.tested)
 	return ctx.Err() == nil && (!limited || time.Until(deadline) >= needed)
+}
+
+// toApply is the time needed to test a candidate and to put it into force.
+func (s *search) toApply() time.Duration {
+	return s.tested + s.pass.engine.Needs(s.service.Service, s.tested)
 }

@@ -844,3 +844,73 @@ func TestASearchThatIsStoppedReportsNothing(t *testing.T) {
 		isQuarantined(t, x.pass(hosts(9)), checkin.OutcomeApplied, refusedHost(3, namedLine(3, "bad")), refusedHost(5, "bad"))
 	})
 }
+
+// A test that does not come to an end, as one that is killed for its memory, says
+// nothing about records: what was left out stays so, and all else in force.
+func TestATestWithoutAVerdictChangesNothing(t *testing.T) {
+	inBubble(t, func(t *testing.T, x *proxy) {
+		x.mute[hostName(7)] = "bad"
+		first := x.pass(hosts(20))
+		x.faulty = func(string) error { return errors.New("nginx -t: signal: killed") }
+		time.Sleep(time.Minute)
+		got := x.pass(hosts(20))
+		isQuarantined(t, got, checkin.OutcomeUnchanged, first.Quarantined...)
+		x.tested(20)
+		if got.Retry.Failures != 2 {
+			t.Errorf("%+v", got.Retry)
+		}
+		// An edit is undone as ever.
+		x.faulty = nil
+		if err := os.WriteFile(filepath.Join(x.root, "etc/nginx/nginx.conf"), []byte("edited"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		isQuarantined(t, x.pass(hosts(20)), checkin.OutcomeApplied, first.Quarantined...)
+		x.serves(without(20, 7)...)
+		// With a new snapshot nothing is known.
+		x.faulty = func(string) error { return errors.New("nginx -t: signal: killed") }
+		isRefused(t, x.pass(hosts(21)), "signal: killed")
+		x.serves(without(20, 7)...)
+	})
+}
+
+// Also where a test takes so long that a pass has no time to look for the record
+// and to apply the rest.
+func TestARecordIsFoundOnASlowHost(t *testing.T) {
+	for _, whole := range []time.Duration{3 * time.Second, 4 * time.Second, 5 * time.Second} {
+		inBubble(t, func(t *testing.T, x *proxy) {
+			x.reload = true
+			x.pass(hosts(199))
+			x.perServer = whole / 200
+			x.mute[hostName(150)], x.mute[hostName(20)] = "bad", "bad"
+			start := time.Now()
+			got := x.pass(hosts(200))
+			passes := 1
+			for ; !inForce(got.Outcome) && passes < 10; passes++ {
+				if took := time.Since(start); took > workLimit || got.Retry != nil {
+					t.Errorf("the pass took %v, the next try is %v", took, got.Retry)
+				}
+				time.Sleep(30*time.Second - time.Since(start))
+				start = time.Now()
+				got = x.pass(hosts(200))
+			}
+			isQuarantined(t, got, checkin.OutcomeApplied, refusedHost(20, "bad"), refusedHost(150, "bad"))
+			x.serves(without(200, 20, 150)...)
+			if passes > 3 {
+				t.Errorf("%d passes where a test takes %v", passes, whole)
+			}
+		})
+	}
+}
+
+// A search that finds nothing in the time of a pass is none that goes on at once.
+func TestASearchThatFindsNothingWaits(t *testing.T) {
+	inBubble(t, func(t *testing.T, x *proxy) {
+		x.reload = true
+		x.pass(hosts(19))
+		x.perServer = 600 * time.Millisecond
+		x.mute[hostName(15)] = "bad"
+		isRefused(t, x.pass(hosts(20)), "goes on in the next pass")
+		x.pass(hosts(20))
+		x.tested()
+	})
+}

@@ -78,9 +78,7 @@ func (p *pass) ensureService(ctx context.Context, service services.Service, fact
 	}
 
 	now.Outcome, now.Message = report.Outcome, report.Message
-	now.Quarantined = search.leftOut(result)
-	now.Quarantine = search.memory(result, report.Outcome, fingerprint, previous.Quarantine)
-	now.Retry = search.retry(report.Outcome, fingerprint, previous.Retry)
+	search.conclude(&now, result)
 	if now.Retry != nil && !inForce(report.Outcome) {
 		now.Retry.Edits = apply.Edits(previous.Digests)
 	}

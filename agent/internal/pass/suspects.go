@@ -61,7 +61,8 @@ func (s *search) blamedIn(file render.File, place apply.Place) []guilt {
 // the first record that is one too many would take a test of nearly the whole in
 // every step, and blame a single record for what many bring about together.)
 func (s *search) bisect(ctx context.Context, result render.Result) ([]guilt, error) {
-	if err := s.affords(ctx, 2); err != nil {
+	// There need be no time to apply it: the next pass goes on with what is found.
+	if err := s.affords(ctx, s.tested); err != nil {
 		return nil, err
 	}
 	all := recordsOf(result.Files[len(result.Files)-1]) // the file that is tested
@@ -70,7 +71,7 @@ func (s *search) bisect(ctx context.Context, result render.Result) ([]guilt, err
 		return nil, err
 	}
 	if fault != nil {
-		return nil, errNoRecord
+		return nil, wholeError("the fault is in no record: without any of them it is refused too")
 	}
 	part := all
 	for len(part) > 1 {
@@ -87,7 +88,7 @@ func (s *search) bisect(ctx context.Context, result render.Result) ([]guilt, err
 		return nil, err
 	}
 	if fault == nil {
-		return nil, errNoSingle
+		return nil, wholeError("no record is refused by itself, so none is left out")
 	}
 	return []guilt{{part[0], fault.Verdict}}, nil
 }
@@ -95,7 +96,7 @@ func (s *search) bisect(ctx context.Context, result render.Result) ([]guilt, err
 // test tests a candidate with only some of all records. The fault is nil if it
 // passes.
 func (s *search) test(ctx context.Context, all, only []render.Record) (*apply.Fault, error) {
-	if err := s.affords(ctx, 1); err != nil {
+	if err := s.affords(ctx, 0); err != nil {
 		return nil, err
 	}
 	facts := s.facts
