@@ -20,7 +20,8 @@ import (
 // TestCommandsOfTheAgent tries the commands that look, on a machine where there
 // is something to see. The timer is stopped.
 func TestCommandsOfTheAgent(t *testing.T) {
-	wires := network.NewSwitch(t, "commands", "203.0.113.192/27")
+	t.Parallel()
+	wires := network.NewSwitch(t, "commands", "192.0.2.64/27")
 	wires.Plug(t, "commands", wires.Host(10), "")
 	manager := standin.NewManager(t, wires.Gateway.String(), liveSite(wires, "first"))
 	lab := commandLab{wires: wires, liveLab: liveLab{server: wires.Host(10).String(), packageLab: &packageLab{

@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -16,6 +14,8 @@ import (
 
 	"opensource.internal/e2e/internal/wait"
 )
+
+const agentProgram = "/usr/sbin/opensource-agent"
 
 // managedFiles are the files that the changes of this test touch.
 var managedFiles = []string{"/var/lib/dnsmasq/hosts", "/etc/dnsmasq.conf", "/etc/nginx/nginx.conf"}
@@ -30,7 +30,10 @@ type variant struct {
 
 var variants = [2]variant{{port: 8080, end: 60, node: 3}, {port: 8081, end: 59, node: 4}}
 
-// killed kills the agent with SIGKILL fifty times while it applies: at any
+// kills is how often the agent is killed on each of the two releases.
+const kills = 25
+
+// killed kills the agent with SIGKILL many times while it applies: at any
 // time, and every other time soon after the first file was replaced. The next
 // pass must always end in a configuration that is consistent and served.
 func killed(t *testing.T, s *site) {
@@ -50,7 +53,7 @@ func killed(t *testing.T, s *site) {
 	random := rand.New(rand.NewPCG(seed, 0))
 	t.Logf("an apply takes %v; seed %d", whole, seed)
 	interrupted, halfway := 0, 0
-	for round := range 50 {
+	for round := range kills {
 		wanted := variants[round%2]
 		before := s.contents(t)
 		s.publish(t, service, wanted)
@@ -77,8 +80,8 @@ func killed(t *testing.T, s *site) {
 			}
 		}
 	}
-	t.Logf("%d of 50 passes were killed before their end, %d of them between the first file and the last", interrupted, halfway)
-	if interrupted < 25 {
+	t.Logf("%d of %d passes were killed before their end, %d of them between the first file and the last", interrupted, kills, halfway)
+	if interrupted < kills/2 {
 		t.Error("too few passes were killed to tell anything")
 	}
 	s.Run(t, "nginx", "-t")
@@ -146,7 +149,7 @@ func (s *site) awaitFirstFile(before string) {
 // reports whether there was one to kill.
 func (s *site) killAgent(t testing.TB) bool {
 	t.Helper()
-	if pid, err := agentProcess(); err == nil {
+	if pid, err := s.Process(agentProgram); err == nil {
 		_ = syscall.Kill(pid, syscall.SIGKILL)
 	}
 	wait.For(t, 10*time.Second, "the killed pass to end", func() error {
@@ -156,20 +159,6 @@ func (s *site) killAgent(t testing.TB) bool {
 		return nil
 	})
 	return s.Property(t, "opensource-agent.service", "Result") == "signal"
-}
-
-// agentProcess finds the one process of the agent in the sandbox.
-func agentProcess() (int, error) {
-	processes, err := filepath.Glob("/proc/[0-9]*/exe")
-	if err != nil {
-		return 0, err
-	}
-	for _, exe := range processes {
-		if program, err := os.Readlink(exe); err == nil && program == "/usr/sbin/opensource-agent" {
-			return strconv.Atoi(filepath.Base(filepath.Dir(exe)))
-		}
-	}
-	return 0, os.ErrNotExist
 }
 
 // wantNoLeftovers wants no file that the agent staged and never renamed.

@@ -25,8 +25,9 @@ import (
 // administrator's key for it.
 type manager struct {
 	*machine.Machine
-	URL string
-	key string
+	URL     string
+	address string
+	key     string
 }
 
 // password of the one user of the dashboard.
@@ -38,6 +39,7 @@ func bootManager(t *testing.T) *manager {
 	m := &manager{
 		Machine: machine.Boot(t, "manager", machine.Options{Suite: machine.Debian13, Namespace: "manager"}),
 		URL:     "http://" + wires.Host(10).String() + ":3000",
+		address: wires.Host(10).String(),
 	}
 	m.Install(t, deb(t, "opensource-manager"))
 	m.Write(t, "/etc/opensource-manager/manager.env", "LISTEN=:3000\nPUBLIC_URL="+m.URL+"\n", 0o640)

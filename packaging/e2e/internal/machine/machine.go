@@ -319,3 +319,30 @@ func (m *Machine) Property(t testing.TB, unit, property string) string {
 	t.Helper()
 	return strings.TrimSpace(m.Run(t, "systemctl", "show", "--value", "--property", property, unit))
 }
+
+// Process finds the one process of the machine that runs a program, and returns
+// its id as seen from here.
+func (m *Machine) Process(program string) (int, error) {
+	processes, err := filepath.Glob("/proc/[0-9]*/exe")
+	if err != nil {
+		return 0, err
+	}
+	inside, err := os.Readlink(m.processes(m.leader))
+	if err != nil {
+		return 0, err
+	}
+	for _, exe := range processes {
+		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(exe)))
+		if err != nil {
+			return 0, err
+		}
+		runs, _ := os.Readlink(exe)
+		if where, _ := os.Readlink(m.processes(pid)); runs == program && where == inside {
+			return pid, nil
+		}
+	}
+	return 0, os.ErrNotExist
+}
+
+// processes is the link to the namespace of a process's process numbers.
+func (m *Machine) processes(pid int) string { return fmt.Sprintf("/proc/%d/ns/pid", pid) }
