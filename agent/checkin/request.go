@@ -209,9 +209,9 @@ type ProbeHop string
 // The values of ProbeHop on the wire, in the order of the way.
 const (
 	HopNone        ProbeHop = ""            // none fails: all is well
-	HopDNS         ProbeHop = "dns"         // the name has no answer, or another one
+	HopDNS         ProbeHop = "dns"         // the name has no address
 	HopListener    ProbeHop = "listener"    // nothing listens there
-	HopCertificate ProbeHop = "certificate" // the certificate is not for the name
+	HopCertificate ProbeHop = "certificate" // it is not for the name, not in its time, or of nobody the host trusts
 	HopBackend     ProbeHop = "backend"     // the container does not take the connection
 )
 

@@ -75,6 +75,7 @@ func options(c config.Config, env environment) pass.Options {
 		Root:            c.Root,
 		ByHand:          !c.BySystemd,
 		RemovalGuard:    c.RemovalGuard,
+		SiteProbes:      c.SiteProbes,
 		Log:             env.logger(c.LogLevel),
 	}
 }

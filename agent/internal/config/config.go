@@ -56,6 +56,7 @@ type Config struct {
 	// RemovalGuard is the share of what runs, in percent, that a snapshot may
 	// remove without confirmation; 0 means any share.
 	RemovalGuard int
+	SiteProbes   bool
 	// Proxies holds the variables of the environment that name the proxy on
 	// the way to the manager, as far as they are set.
 	Proxies map[string]string
@@ -66,6 +67,7 @@ var defaults = map[string]string{
 	"STATE_DIRECTORY": "/var/lib/opensource-agent",
 	"LOG_LEVEL":       "info",
 	"REMOVAL_GUARD":   "50%",
+	"SITE_PROBES":     "off",
 }
 
 // Load returns the configuration. The error names every mistake, a line each.
@@ -94,6 +96,7 @@ func (r *reader) config(bySystemd bool) Config {
 		APIKey:          r.apiKey(),
 		Hostname:        r.domain("AGENT_HOSTNAME"),
 		RemovalGuard:    r.removalGuard(),
+		SiteProbes:      r.onOrOff("SITE_PROBES"),
 		Proxies:         r.proxies(),
 	}
 }
@@ -355,6 +358,14 @@ func (r *reader) removalGuard() int {
 		r.mistake("REMOVAL_GUARD", fmt.Errorf("%q is not a share from 1%% to 99%%, such as 50%%, or off", value))
 	}
 	return int(share)
+}
+
+func (r *reader) onOrOff(name string) bool {
+	value := r.get(name)
+	if value != "on" && value != "off" {
+		r.mistake(name, fmt.Errorf("%q is neither on nor off", value))
+	}
+	return value == "on"
 }
 
 // proxies looks up what net/http would in the environment alone.

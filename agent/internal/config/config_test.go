@@ -27,11 +27,11 @@ func TestLoad(t *testing.T) {
 }
 
 func TestLoadNamesEveryMistake(t *testing.T) {
-	_, err := Load(Flags{LogLevel: "loud"}, bySystemd("SITE_ID=1abc", "MANAGER_URL=manager:3000", "API_KEY=a b", "STATE_DIRECTORY=relative", "MANAGER_CA_FILE=/nonexistent", "MANAGER_HOSTNAME=a;b", "REMOVAL_GUARD=half"))
+	_, err := Load(Flags{LogLevel: "loud"}, bySystemd("SITE_ID=1abc", "MANAGER_URL=manager:3000", "API_KEY=a b", "STATE_DIRECTORY=relative", "MANAGER_CA_FILE=/nonexistent", "MANAGER_HOSTNAME=a;b", "REMOVAL_GUARD=half", "SITE_PROBES=true"))
 	if err == nil {
 		t.Fatal("no error")
 	}
-	for _, name := range []string{"SITE_ID", "MANAGER_URL", "API_KEY", "STATE_DIRECTORY", "LOG_LEVEL", "MANAGER_CA_FILE", "MANAGER_HOSTNAME", "REMOVAL_GUARD"} {
+	for _, name := range []string{"SITE_ID", "MANAGER_URL", "API_KEY", "STATE_DIRECTORY", "LOG_LEVEL", "MANAGER_CA_FILE", "MANAGER_HOSTNAME", "REMOVAL_GUARD", "SITE_PROBES"} {
 		if !strings.Contains(err.Error(), name+": ") {
 			t.Errorf("%s is not named in:\n%v", name, err)
 		}
@@ -44,6 +44,7 @@ func TestLoadRefuses(t *testing.T) {
 		"MANAGER_URL=ftp://a", "MANAGER_URL=https://", "MANAGER_URL=https://u:p@a", "MANAGER_URL=https://a?b", "MANAGER_URL=://",
 		"API_KEY=a\nb", "API_KEY=ä", "API_KEY_FILE=/nonexistent",
 		"REMOVAL_GUARD=0", "REMOVAL_GUARD=100", "REMOVAL_GUARD=-1", "REMOVAL_GUARD=0.5", "REMOVAL_GUARD=50 %", "REMOVAL_GUARD=Off", "REMOVAL_GUARD=no", "REMOVAL_GUARD=50%%",
+		"SITE_PROBES=yes", "SITE_PROBES=1", "SITE_PROBES=On",
 	} {
 		if c, err := Load(Flags{}, bySystemd("SITE_ID=1", "MANAGER_URL=http://a", bad)); err == nil {
 			t.Errorf("%q gave %+v", bad, c)
@@ -55,6 +56,14 @@ func TestRemovalGuard(t *testing.T) {
 	for value, want := range map[string]int{"": 50, "off": 0, "1": 1, "25%": 25, "99%": 99} {
 		if c, err := Load(Flags{}, bySystemd("SITE_ID=1", "MANAGER_URL=http://a", "REMOVAL_GUARD="+value)); err != nil || c.RemovalGuard != want {
 			t.Errorf("%q: %d, %v, want %d", value, c.RemovalGuard, err, want)
+		}
+	}
+}
+
+func TestSiteProbes(t *testing.T) {
+	for value, want := range map[string]bool{"": false, "off": false, "on": true} {
+		if c, err := Load(Flags{}, bySystemd("SITE_ID=1", "MANAGER_URL=http://a", "SITE_PROBES="+value)); err != nil || c.SiteProbes != want {
+			t.Errorf("%q: %t, %v, want %t", value, c.SiteProbes, err, want)
 		}
 	}
 }

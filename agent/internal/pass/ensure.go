@@ -29,6 +29,7 @@ func (p *pass) ensure(ctx context.Context) {
 	p.ensureServices(ctx)
 	running.Wait()
 
+	p.probeServices(ctx)
 	p.logCertificates()
 	if stopped(ctx) {
 		p.state.Fingerprint = "" // what was not tried must not pass for being in force

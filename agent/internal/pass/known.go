@@ -21,6 +21,7 @@ type Known struct {
 	Guard      *checkin.Guard // the snapshot that is held back, or nil
 	Services   []KnownService // in the order in which they are applied
 	Volumes    map[string]checkin.VolumeReport
+	Probes     *state.Probes // nil if the services are not probed
 	Host       host.Facts
 	Facts      render.Facts // that the next pass would render with
 	Templates  []string     // that take the place of the embedded ones
@@ -48,7 +49,7 @@ func Know(ctx context.Context, o Options) Known {
 	p.state, p.accepted, known.Warnings = dir.Load()
 	known.AcceptedAt = dir.AcceptedAt()
 	p.look(ctx)
-	known.Guard = p.state.Guard
+	known.Guard, known.Probes = p.state.Guard, p.state.Probes
 	known.Accepted, known.Running, known.Volumes = p.accepted, p.state.Running, p.state.Volumes.Results
 	known.Host, known.Facts, known.Code = p.facts, p.renderFacts(), p.inForceCode()
 	for _, service := range p.services {

@@ -110,6 +110,7 @@ type site struct {
 	byHand   bool
 	guard    int // see Options.RemovalGuard
 	confirm  bool
+	probes   bool
 }
 
 // newSite makes a host. Its validators are the real ones.
@@ -141,6 +142,7 @@ func (s *site) options() Options {
 		ByHand:          s.byHand,
 		RemovalGuard:    s.guard,
 		ConfirmRemovals: s.confirm,
+		SiteProbes:      s.probes,
 		Log:             slog.New(slog.NewTextHandler(testLog{s.t}, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
 }

@@ -94,7 +94,9 @@ type Options struct {
 	RemovalGuard int
 	// ConfirmRemovals accepts the snapshot that is held back, whatever it removes.
 	ConfirmRemovals bool
-	Log             *slog.Logger
+	// SiteProbes has the HTTP services probed every few minutes.
+	SiteProbes bool
+	Log        *slog.Logger
 }
 
 // pass is one run.

@@ -27,6 +27,7 @@ func TestMain(m *testing.M) { servicestest.Main(m) }
 type liveSite struct {
 	*site
 	nginx, dnsmasq *servicestest.Machine
+	steady         time.Duration // see apply.Service
 	// Of the latest pass: how often nginx has tested something, and how long it
 	// took until it had loaded the files.
 	tests int
@@ -41,6 +42,7 @@ func newLiveSite(t testing.TB) *liveSite {
 	l := &liveSite{
 		site:  s,
 		nginx: servicestest.NGINX(t, filepath.Join(s.root, "etc/nginx/nginx.conf")), dnsmasq: servicestest.DNSMasq(t, filepath.Join(s.root, "etc/dnsmasq.conf")),
+		steady: 100 * time.Millisecond,
 	}
 	l.fakeJournal()
 	return l
@@ -65,6 +67,12 @@ tail -c +$((told + 1)) LOG | sed 's/^dnsmasq[^:]*: //'
 // pass runs a pass with a real reload, and returns what it has told.
 func (l *liveSite) pass(want Code) map[string]checkin.ServiceReport {
 	l.t.Helper()
+	return last(l.t, l.checkIns(want)).Services
+}
+
+// checkIns runs a pass with a real reload, and returns its check-ins.
+func (l *liveSite) checkIns(want Code) []checkin.Request {
+	l.t.Helper()
 	l.take()
 	p, unlock, err := begin(l.t.Context(), l.options())
 	if err != nil {
@@ -74,7 +82,7 @@ func (l *liveSite) pass(want Code) map[string]checkin.ServiceReport {
 	p.engine.Reload = true
 	p.services = []services.Service{services.NGINX(l.nginx, p.paths), services.DNSMasq(l.dnsmasq)}
 	for i := range p.services {
-		p.services[i].Steady = 100 * time.Millisecond
+		p.services[i].Steady = l.steady
 	}
 	l.observe(&p.services[0].Service)
 	p.look(l.t.Context())
@@ -84,7 +92,7 @@ func (l *liveSite) pass(want Code) map[string]checkin.ServiceReport {
 		l.t.Errorf("exit code %d, want %d", got, want)
 	}
 	requests, _ := l.take()
-	return last(l.t, requests).Services
+	return requests
 }
 
 // observe counts the tests of a service and takes its time.

@@ -38,6 +38,7 @@ func (p *pass) standing() checkin.Request {
 		Running:      p.state.Running,
 		Certificates: p.facts.Certificates,
 		Guard:        p.state.Guard,
+		Probes:       p.probeResults(),
 	}
 	for _, service := range p.services {
 		r.Services[service.Name] = p.serviceReport(service.Name)

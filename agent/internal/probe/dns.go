@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"strings"
 	"time"
 
 	"golang.org/x/net/dns/dnsmessage"
@@ -28,19 +29,19 @@ const maxAnswer = 1232
 func (p Prober) resolve(ctx context.Context, name string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	answers := make(chan error, len(p.NameServers))
-	for _, server := range p.NameServers {
-		go func() { answers <- hasAddress(ctx, server, name) }()
+	faults, answered := make([]error, len(p.NameServers)), make(chan int, len(p.NameServers))
+	for i, server := range p.NameServers {
+		go func() {
+			faults[i] = hasAddress(ctx, server, name)
+			answered <- i
+		}()
 	}
-	var faults []error
 	for range p.NameServers {
-		err := <-answers
-		if err == nil {
+		if faults[<-answered] == nil {
 			return nil
 		}
-		faults = append(faults, err)
 	}
-	return fmt.Errorf("no address of %s: %w", name, errors.Join(faults...))
+	return fmt.Errorf("no address of %s: %s", name, strings.ReplaceAll(errors.Join(faults...).Error(), "\n", "; "))
 }
 
 // hasAddress asks one name server, first for an IPv4 address.
@@ -72,11 +73,8 @@ func ask(ctx context.Context, server netip.AddrPort, name string, kind dnsmessag
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	defer stop()
 	answer, err := exchange(conn, query)
-	if errors.Is(err, os.ErrDeadlineExceeded) || ctx.Err() != nil {
-		return false, errors.New("no answer in time")
-	}
 	if err != nil {
-		return false, err
+		return false, lasting(err)
 	}
 	return addressIn(answer, id)
 }

@@ -8,8 +8,10 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"fmt"
 	"net"
 	"net/netip"
+	"os"
 	"sync"
 	"time"
 
@@ -130,5 +132,29 @@ func connect(ctx context.Context, to netip.AddrPort) (net.Conn, error) {
 // greet returns an error unless the certificate that is shown for a name would
 // do for a client that trusts whom this host trusts.
 func (p Prober) greet(ctx context.Context, nginx net.Conn, name string) error {
-	return tls.Client(nginx, &tls.Config{ServerName: name, RootCAs: p.Roots, MinVersion: tls.VersionTLS12}).HandshakeContext(ctx)
+	err := tls.Client(nginx, &tls.Config{ServerName: name, RootCAs: p.Roots, MinVersion: tls.VersionTLS12}).HandshakeContext(ctx)
+	var invalid x509.CertificateInvalidError
+	var refused *tls.CertificateVerificationError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
+		return fmt.Errorf("it is valid from %s to %s", invalid.Cert.NotBefore.UTC().Format(time.RFC3339), invalid.Cert.NotAfter.UTC().Format(time.RFC3339))
+	case errors.As(err, &refused):
+		return refused.Err
+	}
+	return fmt.Errorf("TLS handshake with %s: %w", p.Listener, lasting(err))
+}
+
+// lasting is an error without the port of our own end, in words that stay the
+// same for as long as the fault does.
+func lasting(err error) error {
+	var op *net.OpError
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, context.DeadlineExceeded), errors.Is(err, net.ErrClosed):
+		return errors.New("no answer in time")
+	case errors.As(err, &op) && op.Source != nil:
+		return op.Err
+	}
+	return err
 }

@@ -13,8 +13,8 @@ import (
 	"net"
 	"net/netip"
 	"strings"
+	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -133,15 +133,6 @@ func refuses(code int) func(*dns.Msg) *dns.Msg {
 	return func(question *dns.Msg) *dns.Msg { return new(dns.Msg).SetRcode(question, code) }
 }
 
-// free is an address at which nobody listens.
-func free(t testing.TB) netip.AddrPort {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
-	listener.Close()
-	return netip.MustParseAddrPort(listener.Addr().String())
-}
-
 func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
@@ -151,40 +142,61 @@ func must(t testing.TB, err error) {
 
 func TestFirstHopThatFails(t *testing.T) {
 	trusted, stranger := newAuthority(t), newAuthority(t)
-	alright := trusted.server(time.Minute, "*.example.com")
 	known, container := says("A 192.0.2.1"), listen(t, func(net.Conn) {})
+	good := listenTLS(t, trusted.server(time.Minute, "*.example.com"))
+	expired, early := trusted.server(2*time.Hour, "app.example.com"), trusted.server(-time.Hour, "app.example.com")
+	nobody, silent := netip.MustParseAddrPort("127.0.0.9:1"), func(net.Conn) { <-t.Context().Done() }
 	for name, test := range map[string]struct {
-		dns       func(*dns.Msg) *dns.Msg
-		listener  netip.AddrPort
-		container netip.AddrPort
-		want      checkin.ProbeHop
-		message   string
+		dns      func(*dns.Msg) *dns.Msg
+		listener netip.AddrPort
+		backend  netip.AddrPort
+		want     checkin.Probe
 	}{
-		"none":               {known, listenTLS(t, alright), container, checkin.HopNone, ""},
-		"no such name":       {refuses(dns.RcodeNameError), free(t), free(t), checkin.HopDNS, "no address of app.example.com: name server "},
-		"nothing listens":    {known, free(t), free(t), checkin.HopListener, "connection refused"},
-		"not TLS":            {known, listen(t, func(c net.Conn) { fmt.Fprintln(c, "SSH-2.0-OpenSSH") }), free(t), checkin.HopCertificate, "not look like a TLS handshake"},
-		"closes":             {known, listen(t, func(net.Conn) {}), free(t), checkin.HopCertificate, ""},
-		"says nothing":       {known, listen(t, func(net.Conn) { <-t.Context().Done() }), free(t), checkin.HopCertificate, "deadline exceeded"},
-		"of another name":    {known, listenTLS(t, trusted.server(time.Minute, "*.example.org")), free(t), checkin.HopCertificate, "certificate is valid for *.example.org, not app.example.com"},
-		"expired":            {known, listenTLS(t, trusted.server(2*time.Hour, "app.example.com")), free(t), checkin.HopCertificate, "certificate has expired"},
-		"not valid yet":      {known, listenTLS(t, trusted.server(-time.Hour, "app.example.com")), free(t), checkin.HopCertificate, "is before"},
-		"unknown authority":  {known, listenTLS(t, stranger.server(time.Minute, "app.example.com")), free(t), checkin.HopCertificate, "signed by unknown authority"},
-		"container is away":  {known, listenTLS(t, alright), free(t), checkin.HopBackend, "connection refused"},
-		"container is later": {refuses(dns.RcodeServerFailure), listenTLS(t, alright), free(t), checkin.HopDNS, "RCodeServerFailure"},
+		"none": {known, good, container, checkin.Probe{}},
+		// Everything behind the first one fails, too, and is not told.
+		"no such name":    {refuses(dns.RcodeNameError), nobody, nobody, checkin.Probe{Hop: checkin.HopDNS, Message: "no address of app.example.com: name server NAMESERVER: there is no such name"}},
+		"nothing listens": {known, nobody, nobody, checkin.Probe{Hop: checkin.HopListener, Message: "dial tcp LISTENER: connect: connection refused"}},
+		"closes":          {known, listen(t, func(c net.Conn) { _, _ = c.Read(make([]byte, 16<<10)) }), nobody, checkin.Probe{Hop: checkin.HopCertificate, Message: "TLS handshake with LISTENER: EOF"}},
+		"says nothing":    {known, listen(t, silent), nobody, checkin.Probe{Hop: checkin.HopCertificate, Message: "TLS handshake with LISTENER: no answer in time"}},
+		"says another thing": {
+			known, listen(t, func(c net.Conn) { fmt.Fprintln(c, "SSH-2.0-OpenSSH") }), nobody,
+			checkin.Probe{Hop: checkin.HopCertificate, Message: "TLS handshake with LISTENER: tls: first record does not look like a TLS handshake"},
+		},
+		"certificate of another name": {
+			known, listenTLS(t, trusted.server(time.Minute, "edge.example.org")), nobody,
+			checkin.Probe{Hop: checkin.HopCertificate, Message: "x509: certificate is valid for edge.example.org, not app.example.com"},
+		},
+		"expired":       {known, listenTLS(t, expired), nobody, checkin.Probe{Hop: checkin.HopCertificate, Message: "it is valid " + dates(expired)}},
+		"not valid yet": {known, listenTLS(t, early), nobody, checkin.Probe{Hop: checkin.HopCertificate, Message: "it is valid " + dates(early)}},
+		"of an unknown authority": {
+			known, listenTLS(t, stranger.server(time.Minute, "app.example.com")), nobody,
+			checkin.Probe{Hop: checkin.HopCertificate, Message: "x509: certificate signed by unknown authority"},
+		},
+		"container is away": {known, good, nobody, checkin.Probe{Hop: checkin.HopBackend, Message: "dial tcp BACKEND: connect: connection refused"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := Prober{NameServers: []netip.AddrPort{nameServer(t, test.dns)}, Listener: test.listener, Roots: trusted.pool()}
-			got := p.Run(t.Context(), []Service{{Name: "app.example.com", Backend: test.container}})["app.example.com"]
-			if got.Hop != test.want || !strings.Contains(got.Message, test.message) || (got.Hop == checkin.HopNone) != (got.Message == "") {
-				t.Errorf("got %+v, want %s: %s", got, test.want, test.message)
-			}
-			if test.container.Port() != 0 && strings.Contains(got.Message, "connection refused") &&
-				!strings.Contains(got.Message, map[checkin.ProbeHop]netip.AddrPort{checkin.HopListener: test.listener, checkin.HopBackend: test.container}[got.Hop].String()) {
-				t.Errorf("%q does not say who refused", got.Message)
+			t.Parallel()
+			server := nameServer(t, test.dns)
+			p := Prober{NameServers: []netip.AddrPort{server}, Listener: test.listener, Roots: trusted.pool()}
+			places := strings.NewReplacer("NAMESERVER", server.String(), "LISTENER", test.listener.String(), "BACKEND", test.backend.String())
+			want := checkin.Probe{Hop: test.want.Hop, Message: places.Replace(test.want.Message)}
+			var first checkin.Probe
+			for i := range 2 {
+				got, probed := p.Run(t.Context(), []Service{{Name: "app.example.com", Backend: test.backend}})["app.example.com"]
+				if !probed || got.Hop != want.Hop || !strings.HasPrefix(got.Message, want.Message) || want.Hop == checkin.HopNone && got.Message != "" {
+					t.Errorf("got %+v, want %+v", got, want)
+				}
+				if i > 0 && got != first {
+					t.Errorf("the same fault is told in other words: %+v, %+v", first, got)
+				}
+				first = got
 			}
 		})
 	}
+}
+
+func dates(pair tls.Certificate) string {
+	return "from " + pair.Leaf.NotBefore.UTC().Format(time.RFC3339) + " to " + pair.Leaf.NotAfter.UTC().Format(time.RFC3339)
 }
 
 func TestNameServers(t *testing.T) {
@@ -261,14 +273,77 @@ func TestServicesOfASnapshot(t *testing.T) {
 	}
 }
 
-// What there is no time for is not in the result, rather than to be told as a
-// fault.
+// A name server that says nothing is the worst case: no service fails at once.
 func TestRunIsBounded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := context.WithTimeout(t.Context(), each-time.Millisecond)
-		defer cancel()
-		if got := (Prober{}).Run(ctx, []Service{{Name: "app.example.com"}}); len(got) > 0 {
-			t.Errorf("probed without the time for it: %v", got)
+	silent := nameServer(t, func(*dns.Msg) *dns.Msg { return nil })
+	start := time.Now()
+	found := Prober{NameServers: []netip.AddrPort{silent}}.Run(t.Context(), many(1000))
+	if took := time.Since(start); took > Limit {
+		t.Errorf("it took %v", took)
+	}
+	// Those that were not reached are not told to fail.
+	if len(found) < atOnce || len(found) > 3*atOnce {
+		t.Errorf("%d services were probed", len(found))
+	}
+	for name, result := range found {
+		if result.Hop != checkin.HopDNS || !strings.Contains(result.Message, "no answer in time") {
+			t.Errorf("%s: %+v", name, result)
 		}
+	}
+}
+
+func TestOnlySoManyAtOnce(t *testing.T) {
+	var mutex sync.Mutex
+	now, most, full := 0, 0, make(chan bool)
+	listener := listen(t, func(net.Conn) {
+		mutex.Lock()
+		now++
+		most = max(most, now)
+		if now == atOnce && most == atOnce {
+			select {
+			case <-full:
+			default:
+				close(full)
+			}
+		}
+		mutex.Unlock()
+		select {
+		case <-full:
+		case <-t.Context().Done():
+		}
+		mutex.Lock()
+		now--
+		mutex.Unlock()
 	})
+	p := Prober{NameServers: []netip.AddrPort{nameServer(t, says("A 192.0.2.1"))}, Listener: listener}
+	if found := p.Run(t.Context(), many(4*atOnce)); len(found) != 4*atOnce || most != atOnce {
+		t.Errorf("%d were probed, %d at once", len(found), most)
+	}
+}
+
+// many are services whose containers nobody gets to.
+func many(count int) []Service {
+	services := make([]Service, count)
+	for i := range services {
+		services[i] = Service{Name: fmt.Sprintf("app%d.example.com", i)}
+	}
+	return services
+}
+
+// What there is no time for is not in the result, rather than to be told as a
+// fault; neither is what was under way when the agent was told to stop.
+func TestNothingIsToldThatWasNotProbedToItsEnd(t *testing.T) {
+	late, cancel := context.WithTimeout(t.Context(), each-time.Millisecond)
+	defer cancel()
+	if found := (Prober{}).Run(late, many(1)); len(found) > 0 {
+		t.Errorf("probed without the time for it: %v", found)
+	}
+	stopped, stop := context.WithCancel(t.Context())
+	p := Prober{NameServers: []netip.AddrPort{nameServer(t, func(*dns.Msg) *dns.Msg {
+		stop()
+		return nil
+	})}}
+	if found := p.Run(stopped, many(1)); len(found) > 0 {
+		t.Errorf("told to stop: %v", found)
+	}
 }

@@ -29,6 +29,7 @@ func parseState(content []byte) (State, error) {
 		take(fields, "realSite", &s.RealSite),
 		take(fields, "holds", &s.Holds),
 		take(fields, "guard", &s.Guard),
+		take(fields, "probes", &s.Probes),
 		take(fields, "machineId", &s.MachineID),
 		take(fields, "hostname", &s.Hostname),
 		takeEarlier(fields, &s),

@@ -38,6 +38,9 @@ type State struct {
 	// Guard says what the snapshot of held-back.json would remove, or is nil
 	// if none is held back.
 	Guard *checkin.Guard `json:"guard,omitempty"`
+	// Probes is what the probes of HTTP services have found, or nil if they are
+	// off.
+	Probes *Probes `json:"probes,omitempty"`
 	// MachineID is the hashed id of the machine on which all this was learnt,
 	// empty if it had none.
 	MachineID string `json:"machineId,omitempty"`
@@ -105,6 +108,21 @@ type Volumes struct {
 	Results map[string]checkin.VolumeReport `json:"results,omitempty"`
 	// Told is true once a check-in that carried Results was answered.
 	Told bool `json:"told,omitempty"`
+}
+
+// Probes is what the latest run of the probes has found, and earlier ones of
+// what it has not reached.
+type Probes struct {
+	At time.Time `json:"at"` // of the latest run
+	// Of identifies the configuration that ran then.
+	Of       string           `json:"of"`
+	Services map[string]Probe `json:"services,omitempty"` // by public name
+}
+
+// Probe is what was found of one HTTP service.
+type Probe struct {
+	checkin.Probe
+	At time.Time `json:"at"`
 }
 
 // Accepted is the content of snapshot.json: a snapshot that was read strictly,

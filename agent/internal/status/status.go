@@ -35,6 +35,8 @@ type Status struct {
 	Services     []Service                       `json:"services"`
 	Volumes      map[string]checkin.VolumeReport `json:"volumes"`
 	Certificates map[string]Certificate          `json:"certificates"`
+	// Probes is what the probes of HTTP services have found, by public name.
+	Probes map[string]Probe `json:"probes"`
 	// Warnings are what could not be found out.
 	Warnings []string `json:"warnings"`
 	// ExitCode is that of the command: 0, 4 or 5, as of a pass.
@@ -113,6 +115,12 @@ type Certificate struct {
 	Note string `json:"note"` // what is wrong with it
 }
 
+// Probe is the first hop that fails on the way to an HTTP service, if one does.
+type Probe struct {
+	checkin.Probe
+	At time.Time `json:"at"` // when that was found
+}
+
 // The units that run the agent.
 const (
 	service = "opensource-agent.service"
@@ -131,6 +139,7 @@ func Gather(ctx context.Context, o pass.Options) (Status, error) {
 		Services:     []Service{},
 		Volumes:      map[string]checkin.VolumeReport{},
 		Certificates: map[string]Certificate{},
+		Probes:       map[string]Probe{},
 		Warnings:     []string{},
 		ExitCode:     known.Code,
 	}
@@ -149,6 +158,11 @@ func Gather(ctx context.Context, o pass.Options) (Status, error) {
 	}
 	for domain, certificate := range known.Host.Certificates {
 		s.Certificates[domain] = Certificate{Certificate: certificate, Note: known.Host.CertificateNotes[domain]}
+	}
+	if known.Probes != nil {
+		for name, found := range known.Probes.Services {
+			s.Probes[name] = Probe(found)
+		}
 	}
 	if o.Root == "" {
 		s.passes(ctx)

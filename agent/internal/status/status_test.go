@@ -178,6 +178,19 @@ func TestLocalEditsAndPassesThatWereCutShort(t *testing.T) {
 	}
 }
 
+func TestWhatProbesHaveFound(t *testing.T) {
+	h := newHost(t)
+	if s := h.status(); s.Probes == nil || len(s.Probes) > 0 {
+		t.Errorf("without probes: %+v", s.Probes)
+	}
+	found := state.Probe{Probe: checkin.Probe{Hop: checkin.HopDNS, Message: "no such name"}, At: now}
+	h.Probes = &state.Probes{At: now, Services: map[string]state.Probe{"app.example.com": found}}
+	s := h.status()
+	if diff := cmp.Diff(map[string]Probe{"app.example.com": Probe(found)}, s.Probes); diff != "" || s.ExitCode != pass.Settled {
+		t.Errorf("exit code %d, probes (-want +got):\n%s", s.ExitCode, diff)
+	}
+}
+
 func TestHolds(t *testing.T) {
 	h := newHost(t)
 	hold := func(left time.Duration) {

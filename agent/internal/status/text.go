@@ -21,6 +21,7 @@ func (s Status) Write(out io.Writer) error {
 	}
 	t.volumes(s.Volumes)
 	t.certificates(s.Certificates)
+	t.probes(s.Probes)
 	t.rest(s)
 	_, err := io.WriteString(out, t.String())
 	return err
@@ -219,6 +220,33 @@ func (t *text) certificates(certificates map[string]Certificate) {
 			line += ", the self-signed one is served instead"
 		}
 		t.below("%s%s", line, after("\n", c.Note))
+	}
+}
+
+// maxProbes is how many probes that fail are listed.
+const maxProbes = 20
+
+func (t *text) probes(probes map[string]Probe) {
+	if len(probes) == 0 {
+		return
+	}
+	var failing []string
+	var latest time.Time
+	for _, name := range slices.Sorted(maps.Keys(probes)) {
+		if probes[name].Hop != checkin.HopNone {
+			failing = append(failing, name)
+		}
+		if at := probes[name].At; at.After(latest) {
+			latest = at
+		}
+	}
+	t.paragraph("site probes: %d of %d services can be reached, probed %s", len(probes)-len(failing), len(probes), t.ago(latest))
+	for i, name := range failing {
+		if i == maxProbes {
+			t.below("and %d more: status --json has them all", len(failing)-i)
+			return
+		}
+		t.below("%s: %s: %s", name, probes[name].Hop, probes[name].Message)
 	}
 }
 

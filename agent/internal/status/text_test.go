@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -68,6 +69,10 @@ func full() Status {
 		Certificates: map[string]Certificate{
 			"example.com": {Certificate: checkin.Certificate{State: checkin.CertificateExpiring, NotAfter: new(now.Add(75 * time.Hour))}},
 			"example.org": {Certificate: checkin.Certificate{State: checkin.CertificateMissing, Fallback: true}, Note: "/etc/ssl/certs/example.org.crt: no such file"},
+		},
+		Probes: map[string]Probe{
+			"app.example.com":  {At: *before(3 * time.Minute), Probe: checkin.Probe{Hop: checkin.HopBackend, Message: "dial tcp 192.0.2.101:8080: connect: connection refused"}},
+			"wiki.example.com": {At: *before(8 * time.Minute)},
 		},
 		Warnings: []string{"ask for the next time of opensource-agent.timer: systemd did not answer in time"},
 		ExitCode: pass.Rejected,
@@ -167,6 +172,21 @@ func TestNoNextPass(t *testing.T) {
 		if strings.Contains(got.String(), "no next pass") != test.told {
 			t.Errorf("%+v: %s", test.status, got.String())
 		}
+	}
+}
+
+// A name server that is down must not fill the screen.
+func TestManyProbesThatFail(t *testing.T) {
+	probes := map[string]Probe{}
+	for i := range maxProbes + 5 {
+		probes[fmt.Sprintf("app%d.example.com", i)] = Probe{Probe: checkin.Probe{Hop: checkin.HopDNS, Message: "no answer in time"}, At: now}
+	}
+	var got bytes.Buffer
+	if err := (Status{At: now, Probes: probes}).Write(&got); err != nil {
+		t.Fatal(err)
+	}
+	if count := strings.Count(got.String(), "no answer in time"); count != maxProbes || !strings.Contains(got.String(), "and 5 more") || !strings.Contains(got.String(), "0 of 25 services can be reached") {
+		t.Errorf("%d are listed:\n%s", count, got.String())
 	}
 }
 

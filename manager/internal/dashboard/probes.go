@@ -28,9 +28,9 @@ const maxProbes = 50
 
 // hops say what fails, for people.
 var hops = map[checkin.ProbeHop]string{
-	checkin.HopDNS:         "DNS does not lead here",
+	checkin.HopDNS:         "no address in DNS",
 	checkin.HopListener:    "nothing listens",
-	checkin.HopCertificate: "certificate is not for this name",
+	checkin.HopCertificate: "certificate is not accepted",
 	checkin.HopBackend:     "container does not answer",
 }
 

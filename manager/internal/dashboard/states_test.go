@@ -93,7 +93,7 @@ func everyState(t *testing.T) (s *servertest.Server, cookie string) {
 func TestEveryStateIsTold(t *testing.T) {
 	s, cookie := everyState(t)
 	wantOn(t, string(get(t, s, "/agents", cookie).Body), []string{
-		"2 probed, all reached", "4 of 5 not reached", "container does not answer", "DNS does not lead here", "certificate is not for this name", "nothing listens",
+		"2 probed, all reached", "4 of 5 not reached", "container does not answer", "no address in DNS", "certificate is not accepted", "nothing listens",
 		"Refused before anything was changed", "the previous one runs again", "Somebody has to look at the host",
 		"runs fcde2b2edba5, was given 2c26b46b68ff", "On hold for 1 h 58 min more, until", "by root: upgrade of nginx",
 		"http app.example.com (3)", "previous version kept", "stream tcp 2201 (9)", "last apply: applied, 1 left out, 1 kept as before",
