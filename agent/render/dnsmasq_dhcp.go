@@ -88,8 +88,8 @@ func (v *dnsmasqView) addReservation(wanted checkin.Container, at position, befo
 			return false
 		}
 		r, err := v.parseReservation(version)
-		if address, named := v.containers[record.Name]; named && address != r.Address {
-			return false // DNS has another address for this container
+		if address, named := v.containers[record.Name]; named && address != r.Address || v.holders.another(r.Address, record.Name) {
+			return false // DNS has another address for this container, or this one for another
 		}
 		if err == nil {
 			err = taken.claim(record.Name, r, own)

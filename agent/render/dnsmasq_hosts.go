@@ -80,6 +80,9 @@ func (v *dnsmasqView) addHost(wanted named, at position, before map[Record]named
 			return false
 		}
 		host, err := v.parseHost(version)
+		if err == nil && v.holders.another(host.Address, record.Name) {
+			return false
+		}
 		if err == nil && !claimed {
 			err = names.claim(host.Name, "name", describeHost(version, host))
 		}

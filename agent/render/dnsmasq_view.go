@@ -25,6 +25,7 @@ type dnsmasqView struct {
 	SRVRecords     []srvRecord
 
 	subnet     netip.Prefix
+	holders    holders
 	containers map[string]netip.Addr // the address of each container that has a name
 	inForce    siteInForce
 }
@@ -58,6 +59,7 @@ func newDNSMasqView(site checkin.Site, f Facts) (*dnsmasqView, []checkin.Quarant
 		Gateway:        network.Gateway,
 		Forwarders:     forwarders,
 		subnet:         network.Subnet,
+		holders:        holdersOf(&site),
 	}
 	left := newLeftOut(f)
 	v.inForce = newSiteInForce(site)

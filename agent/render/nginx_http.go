@@ -12,9 +12,9 @@ import (
 	"opensource.internal/agent/checkin"
 )
 
-func (v *nginxView) addHTTPServices(services []checkin.HTTPService, f Facts, names claims[string], left *leftOut) {
+func (v *nginxView) addHTTPServices(services, before []checkin.HTTPService, f Facts, names claims[string], left *leftOut) {
 	v.HTTPServices = make([]httpService, 0, len(services))
-	before := versions(f.before().NGINX.HTTPServices, recordOfHTTPService)
+	earlier := versions(before, recordOfHTTPService)
 	for i, s := range services {
 		record := recordOfHTTPService(s)
 		service, err := v.parseHTTPService(s, f)
@@ -26,7 +26,7 @@ func (v *nginxView) addHTTPServices(services []checkin.HTTPService, f Facts, nam
 			name = service.Name
 		}
 		previous := func() bool {
-			version, found := before[record.Key()]
+			version, found := earlier[record.Key()]
 			return found && v.keepHTTPService(version, s, record, position(i), name, f, names)
 		}
 		if left.keep(record, err, previous) {

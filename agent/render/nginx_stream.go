@@ -39,9 +39,9 @@ func (v *nginxView) reservedSockets() claims[socket] {
 	return reserved
 }
 
-func (v *nginxView) addStreamServices(services []checkin.StreamService, f Facts, left *leftOut) {
+func (v *nginxView) addStreamServices(services, before []checkin.StreamService, f Facts, left *leftOut) {
 	taken := v.reservedSockets()
-	before := versions(f.before().NGINX.StreamServices, recordOfStreamService)
+	earlier := versions(before, recordOfStreamService)
 	for i, s := range services {
 		record := recordOfStreamService(s)
 		service, err := v.parseStreamService(s, f)
@@ -50,7 +50,7 @@ func (v *nginxView) addStreamServices(services []checkin.StreamService, f Facts,
 		}
 		claimed := err == nil
 		previous := func() bool {
-			version, found := before[record.Key()]
+			version, found := earlier[record.Key()]
 			return found && v.keepStreamService(version, s, record, position(i), claimed, f, taken)
 		}
 		if left.keep(record, err, previous) {

@@ -140,9 +140,10 @@ func newNGINXView(s checkin.Snapshot, f Facts) (*nginxView, []checkin.Quarantine
 	if v.Manager != nil {
 		names[v.Manager.Name] = "the manager's dashboard (MANAGER_HOSTNAME)"
 	}
-	v.addHTTPServices(s.NGINX.HTTPServices, f, names, left)
+	before := f.nginxBefore(s)
+	v.addHTTPServices(s.NGINX.HTTPServices, before.HTTPServices, f, names, left)
 	v.addDomains(s.NGINX.ExternalDomains, f, names, left)
-	v.addStreamServices(s.NGINX.StreamServices, f, left)
+	v.addStreamServices(s.NGINX.StreamServices, before.StreamServices, f, left)
 	left.keepPrevious()
 	inOrder(v.HTTPServices)
 	inOrder(v.StreamServices)

@@ -222,8 +222,25 @@ func TestThePreviousVersionIsNotKept(t *testing.T) {
 				s.NGINX.StreamServices = append(s.NGINX.StreamServices, other)
 			}, nil,
 		},
-		"its port is reserved": {ssh, withStream(func(s *checkin.StreamService) { s.ExternalPort = 443 }), nothing, nil},
-		"a domain":             {Record{checkin.KindDomain, 0, "example.com"}, nothing, nothing, nil},
+		"its port is reserved":         {ssh, withStream(func(s *checkin.StreamService) { s.ExternalPort = 443 }), nothing, nil},
+		"its address is another's now": {app, upstream, nextHost, nil},
+		"its address is another's now, and the wanted one cannot be read": {
+			app, nothing, all(nextHost, withHTTP(0, func(h *checkin.HTTPService) { h.InternalPort = 0 })), otherWords,
+		},
+		"its container is gone": {
+			app, upstream, all(withoutSRV, func(s *checkin.Snapshot) { s.Site.Nodes[0].Containers = []checkin.Container{} }), nil,
+		},
+		"its container has another address": {app, upstream, withWeb(func(c *checkin.Container) { c.IPv4Address = "192.0.2.177" }), nil},
+		"a port to an address that is another's now": {
+			ssh, withStream(func(s *checkin.StreamService) { s.InternalPort = 9999 }), nextHost, nil,
+		},
+		"nobody has looked at its certificate": {
+			app, withHTTP(0, func(h *checkin.HTTPService) { h.ExternalDomain.Name = "example.net" }), nothing, nil,
+		},
+		"a name for an address that is another's now": {
+			webHost, nothing, all(withoutSRV, nextHost, withWeb(func(c *checkin.Container) { c.IPv4Address, c.MACAddress = "none", "" })), otherWords,
+		},
+		"a domain": {Record{checkin.KindDomain, 0, "example.com"}, nothing, nothing, nil},
 		"a name for an address that DHCP does not give": {
 			webHost, withWeb(func(c *checkin.Container) { c.IPv4Address = "192.0.2.111" }),
 			func(s *checkin.Snapshot) { s.Site.DNSRecords = []checkin.DNSRecord{} }, nil,
@@ -261,6 +278,43 @@ func TestThePreviousVersionIsNotKept(t *testing.T) {
 				t.Errorf("it does not stay as it is:\n%s", diff)
 			}
 		})
+	}
+}
+
+// nextHost gives the address of the container web to a new one.
+func nextHost(s *checkin.Snapshot) {
+	web := &s.Site.Nodes[0].Containers[0]
+	s.Site.Nodes[1].Containers = append(s.Site.Nodes[1].Containers, checkin.Container{Hostname: "next", IPv4Address: web.IPv4Address})
+	web.IPv4Address = "192.0.2.177"
+}
+
+func withoutSRV(s *checkin.Snapshot) { s.Site.DNSRecords = []checkin.DNSRecord{} }
+
+func TestALeaseOfAnAddressThatIsAnothersIsNotKept(t *testing.T) {
+	r := refusal{webLease, nothing, all(withoutSRV, nextHost, withWeb(func(c *checkin.Container) { c.IPv4Address = "none" })), otherWords}.render(t)
+	if len(r.LeftOut) != 2 || r.LeftOut[0].KeptPrevious || r.LeftOut[1].KeptPrevious {
+		t.Errorf("left out: %+v", r.LeftOut)
+	}
+}
+
+// A container whose address cannot be read has it still, as far as anybody
+// knows.
+func TestAServiceOfAContainerWithoutAnAddressKeepsItsPreviousVersion(t *testing.T) {
+	r := refusal{app, nothing, all(
+		withWeb(func(c *checkin.Container) { c.IPv4Address = "none" }),
+		withHTTP(0, func(h *checkin.HTTPService) { h.Container.IPv4Address = "none" }),
+	), otherWords}.render(t)
+	if !slices.Contains(blockOf(r, app), "proxy_pass http://192.0.2.101:8080;") {
+		t.Errorf("left out: %+v", r.LeftOut)
+	}
+}
+
+func TestAServiceOfARenamedContainerKeepsItsPreviousVersion(t *testing.T) {
+	r := refusal{app, nothing, all(
+		withoutSRV, withWeb(func(c *checkin.Container) { c.Hostname = "renamed" }), withHTTP(0, func(h *checkin.HTTPService) { h.InternalPort = 0 }),
+	), otherWords}.render(t)
+	if !slices.Contains(blockOf(r, app), "proxy_pass http://192.0.2.101:8080;") {
+		t.Errorf("left out: %+v", r.LeftOut)
 	}
 }
 
