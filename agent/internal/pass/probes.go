@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"opensource.internal/agent/checkin"
+	"opensource.internal/agent/internal/host"
 	"opensource.internal/agent/internal/probe"
 	"opensource.internal/agent/internal/state"
 )
@@ -70,9 +71,14 @@ func (p *pass) nginxRuns() string {
 	return nginx.RunningETag + " " + nginx.AppliedAt.Format(time.RFC3339)
 }
 
-// prober is one that asks the name servers of this host, and its nginx.
+// prober is one that asks the name servers of this host, and its nginx, and
+// trusts whom this host trusts.
 func (p *pass) prober() probe.Prober {
-	prober := probe.Prober{Listener: netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), 443)}
+	authorities, err := probe.Authorities(host.Path(p.Root, probe.Bundle))
+	if err != nil {
+		p.warnOnce(err.Error())
+	}
+	prober := probe.Prober{Authorities: authorities, Listener: netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), 443)}
 	for _, server := range p.facts.Resolvers {
 		prober.NameServers = append(prober.NameServers, netip.AddrPortFrom(server, 53))
 	}

@@ -13,7 +13,6 @@ import (
 	"math/big"
 	"net"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -62,9 +61,9 @@ func newProbedSite(t *testing.T) *probedSite {
 	return s
 }
 
-// certify makes a certificate of example.com that the host trusts, and returns
-// what puts it into its place. (Whom a host trusts is read once in a process.)
-func (s *probedSite) certify() (install func()) {
+// certify puts a certificate of example.com into its place. It has signed
+// itself, and is returned.
+func (s *probedSite) certify() string {
 	s.t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -83,12 +82,9 @@ func (s *probedSite) certify() (install func()) {
 		s.t.Fatal(err)
 	}
 	certificate := string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
-	s.write("trusted.crt", certificate)
-	s.t.Setenv("SSL_CERT_FILE", filepath.Join(s.root, "trusted.crt"))
-	return func() {
-		s.write("etc/ssl/certs/example.com.crt", certificate)
-		s.write("etc/ssl/private/example.com.key", string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})))
-	}
+	s.write("etc/ssl/certs/example.com.crt", certificate)
+	s.write("etc/ssl/private/example.com.key", string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})))
+	return certificate
 }
 
 // found runs a pass, and wants its last check-in to tell of a service of the
@@ -120,7 +116,6 @@ func (s *probedSite) wait(pause time.Duration) {
 // to the last.
 func TestServicesAreProbed(t *testing.T) {
 	s := newProbedSite(t)
-	installCertificate := s.certify()
 	s.publish(lab())
 	s.found(2, checkin.HopDNS)
 
@@ -149,7 +144,10 @@ func TestServicesAreProbed(t *testing.T) {
 		s.found(1, checkin.HopCertificate)
 	})
 	t.Run("after an apply", func(t *testing.T) {
-		installCertificate()
+		certificate := s.certify()
+		s.found(2, checkin.HopCertificate) // in other words
+		s.write("etc/ssl/certs/ca-certificates.crt", certificate)
+		s.wait(probePause)
 		s.found(2, checkin.HopBackend)
 	})
 	t.Run("after a new snapshot", func(t *testing.T) {

@@ -54,7 +54,7 @@ func Services(snapshot checkin.Snapshot) []Service {
 type Prober struct {
 	NameServers []netip.AddrPort
 	Listener    netip.AddrPort // of nginx
-	Roots       *x509.CertPool // who may vouch for a certificate; nil: whom the host trusts
+	Authorities *x509.CertPool // who may vouch for a certificate; never nil
 }
 
 // Run probes services in their order, several at once. One that was not reached
@@ -132,7 +132,7 @@ func connect(ctx context.Context, to netip.AddrPort) (net.Conn, error) {
 // greet returns an error unless the certificate that is shown for a name would
 // do for a client that trusts whom this host trusts.
 func (p Prober) greet(ctx context.Context, nginx net.Conn, name string) error {
-	err := tls.Client(nginx, &tls.Config{ServerName: name, RootCAs: p.Roots, MinVersion: tls.VersionTLS12}).HandshakeContext(ctx)
+	err := tls.Client(nginx, &tls.Config{ServerName: name, RootCAs: p.Authorities, MinVersion: tls.VersionTLS12}).HandshakeContext(ctx)
 	var invalid x509.CertificateInvalidError
 	var refused *tls.CertificateVerificationError
 	switch {

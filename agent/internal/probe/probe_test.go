@@ -8,10 +8,15 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
 	"fmt"
+	"io/fs"
 	"math/big"
 	"net"
 	"net/netip"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -177,7 +182,7 @@ func TestFirstHopThatFails(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			server := nameServer(t, test.dns)
-			p := Prober{NameServers: []netip.AddrPort{server}, Listener: test.listener, Roots: trusted.pool()}
+			p := Prober{NameServers: []netip.AddrPort{server}, Listener: test.listener, Authorities: trusted.pool()}
 			places := strings.NewReplacer("NAMESERVER", server.String(), "LISTENER", test.listener.String(), "BACKEND", test.backend.String())
 			want := checkin.Probe{Hop: test.want.Hop, Message: places.Replace(test.want.Message)}
 			var first checkin.Probe
@@ -273,6 +278,28 @@ func TestServicesOfASnapshot(t *testing.T) {
 	}
 }
 
+func TestAuthorities(t *testing.T) {
+	bundle := filepath.Join(t.TempDir(), "ca-certificates.crt")
+	if pool, err := Authorities(bundle); !errors.Is(err, fs.ErrNotExist) || pool == nil {
+		t.Errorf("without a bundle: %v, %v", pool, err)
+	}
+	must(t, os.WriteFile(bundle, []byte("none\n"), 0o644))
+	if pool, err := Authorities(bundle); err == nil || !strings.Contains(err.Error(), bundle) || pool == nil {
+		t.Errorf("with an empty bundle: %v, %v", pool, err)
+	}
+	one, other := newAuthority(t), newAuthority(t)
+	var text []byte
+	for _, a := range []*authority{one, other} {
+		text = append(text, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.cert.Raw})...)
+	}
+	must(t, os.WriteFile(bundle, text, 0o644))
+	want := one.pool()
+	want.AddCert(other.cert)
+	if pool, err := Authorities(bundle); err != nil || !pool.Equal(want) {
+		t.Errorf("%v, %v", pool, err)
+	}
+}
+
 // A name server that says nothing is the worst case: no service fails at once.
 func TestRunIsBounded(t *testing.T) {
 	silent := nameServer(t, func(*dns.Msg) *dns.Msg { return nil })
@@ -315,7 +342,7 @@ func TestOnlySoManyAtOnce(t *testing.T) {
 		now--
 		mutex.Unlock()
 	})
-	p := Prober{NameServers: []netip.AddrPort{nameServer(t, says("A 192.0.2.1"))}, Listener: listener}
+	p := Prober{NameServers: []netip.AddrPort{nameServer(t, says("A 192.0.2.1"))}, Listener: listener, Authorities: x509.NewCertPool()}
 	if found := p.Run(t.Context(), many(4*atOnce)); len(found) != 4*atOnce || most != atOnce {
 		t.Errorf("%d were probed, %d at once", len(found), most)
 	}
