@@ -27,6 +27,9 @@ const maxAnswer = 1232
 // is another matter. The question is put by hand, since a resolver would take
 // what /etc/hosts says for an answer.
 func (p Prober) resolve(ctx context.Context, name string) error {
+	if len(p.NameServers) == 0 {
+		return errors.New("this host has no name server")
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	faults, answered := make([]error, len(p.NameServers)), make(chan int, len(p.NameServers))

@@ -220,6 +220,7 @@ func TestNameServers(t *testing.T) {
 		"one of them knows":   {list(refuses(dns.RcodeNameError), says("A 192.0.2.1")), ""},
 		"one of them is away": {list(silent, says("A 192.0.2.1")), ""},
 		"none of them knows":  {list(refuses(dns.RcodeNameError), refuses(dns.RcodeRefused)), "the answer is RCodeRefused"},
+		"no name server":      {nil, "no name server"},
 		"silence":             {list(silent), "no answer in time"},
 		"the first question is lost": {list(func(question *dns.Msg) *dns.Msg {
 			if asked.Add(1) == 1 {
@@ -329,7 +330,7 @@ func TestOnlySoManyAtOnce(t *testing.T) {
 	listener := listen(t, func(net.Conn) {
 		switch count := now.Add(1); {
 		case count == atOnce:
-			once.Do(func() { close(full) })
+			once.Do(func() { time.AfterFunc(300*time.Millisecond, func() { close(full) }) })
 		case count > atOnce:
 			t.Errorf("%d are probed at once", count)
 		}
