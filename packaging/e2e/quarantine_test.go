@@ -123,6 +123,7 @@ func quarantine(t *testing.T, s *site) {
 		s.Run(t, "rm", templateFolder+"dnsmasq/hosts.tmpl", templateFolder+"dnsmasq/dhcp-hosts.tmpl")
 		s.wantPass(t, 4)
 		wantGood(8081)
+		s.wantLeftOut(t, lasting)
 	})
 	t.Run("the rest heals by itself", func(t *testing.T) {
 		before := s.loads(t)

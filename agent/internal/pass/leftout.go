@@ -35,7 +35,7 @@ func (s *search) leftOut(result render.Result, outcome checkin.Outcome) []checki
 	}
 	if !inForce(outcome) && !s.found {
 		for _, item := range s.known {
-			add(item)
+			add(item.QuarantinedItem)
 		}
 	}
 	return items
@@ -47,7 +47,7 @@ func (s *search) memory(result render.Result, outcome checkin.Outcome) *state.Qu
 	for _, record := range s.refused {
 		item := itemOf(record, s.facts.Refused[record])
 		item.KeptPrevious = !s.facts.Refused[record].Previous && (!inForce(outcome) || keepsPrevious(result, record))
-		now.Refused = append(now.Refused, item)
+		now.Refused = append(now.Refused, state.Refused{QuarantinedItem: item, Lines: s.lines[record]})
 	}
 	var whole wholeError
 	switch {

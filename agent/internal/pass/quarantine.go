@@ -42,12 +42,13 @@ type search struct {
 	service     services.Service
 	previous    state.Service // as the service stood before
 	fingerprint string
-	facts       render.Facts    // with what is refused
-	refused     []render.Record // in the order in which they were found
+	facts       render.Facts             // with what is refused
+	refused     []render.Record          // in the order in which they were found
+	lines       map[render.Record]string // what was rendered for those, see linesOf
 
 	// known is what an earlier search has found, as long as this one has not
 	// taken it over: it may be good again.
-	known []checkin.QuarantinedItem
+	known []state.Refused
 	// anew is true if nothing was left out at first. If just this is in force
 	// without what is known, stands is true.
 	anew, stands bool
@@ -66,7 +67,7 @@ type search struct {
 // newSearch begins where an earlier pass has ended, if it was about the same.
 func (p *pass) newSearch(service services.Service, facts render.Facts, previous state.Service, fingerprint string) *search {
 	s := &search{pass: p, service: service, previous: previous, fingerprint: fingerprint, facts: facts}
-	s.facts.Refused = map[render.Record]render.Refusal{}
+	s.facts.Refused, s.lines = map[render.Record]render.Refusal{}, map[render.Record]string{}
 	known := previous.Quarantine
 	if known == nil {
 		s.anew = true
@@ -90,10 +91,10 @@ func (p *pass) newSearch(service services.Service, facts render.Facts, previous 
 }
 
 // refuse takes over what an earlier pass has found.
-func (s *search) refuse(items []checkin.QuarantinedItem) {
+func (s *search) refuse(items []state.Refused) {
 	for _, item := range items {
-		record := recordOf(item)
-		s.refused = append(s.refused, record)
+		record := recordOf(item.QuarantinedItem)
+		s.refused, s.lines[record] = append(s.refused, record), item.Lines
 		s.facts.Refused[record] = render.Refusal{Reason: item.Reason, Previous: !item.KeptPrevious}
 	}
 }
@@ -185,34 +186,39 @@ func (s *search) refuseGuilty(ctx context.Context, result render.Result, report 
 			return err
 		}
 	}
-	for _, g := range guilty {
-		s.add(g, result)
-	}
+	s.add(guilty, result)
 	if refused, most := len(s.refused), s.most(result); refused > most {
 		return wholeError(fmt.Sprintf("at least %d records are refused, and no more than %d may be left out: nothing is changed", refused, most))
 	}
 	return nil
 }
 
-// add refuses a record, or its previous version if that is what was rendered.
-func (s *search) add(g guilt, result render.Result) {
-	refusal, known := s.facts.Refused[g.record]
-	if !known {
-		refusal.Reason = checkin.CleanMessage(strings.ReplaceAll(g.words, "\n", "; "), checkin.MaxMessage)
-		s.refused = append(s.refused, g.record)
+// add refuses records, or the previous version of one if that is what was
+// rendered.
+func (s *search) add(guilty []guilt, result render.Result) {
+	lines := linesOf(result.Files)
+	for _, g := range guilty {
+		refusal, known := s.facts.Refused[g.record]
+		if !known {
+			refusal.Reason = checkin.CleanMessage(strings.ReplaceAll(g.words, "\n", "; "), checkin.MaxMessage)
+			s.refused, s.lines[g.record] = append(s.refused, g.record), lines[g.record]
+		}
+		refusal.Previous = keepsPrevious(result, g.record)
+		s.facts.Refused[g.record] = refusal
+		s.found = true
 	}
-	refusal.Previous = keepsPrevious(result, g.record)
-	s.facts.Refused[g.record] = refusal
-	s.found = true
 }
 
 // refuseKnown refuses, once, what an earlier search has found, as far as it is
-// still there. It reports whether there was anything.
+// still there and made of the same lines: one that somebody has corrected gets
+// its chance at once. It reports whether there was anything.
 func (s *search) refuseKnown(result render.Result) bool {
+	records, lines := recordsOf(result.Files...), linesOf(result.Files)
 	var still []guilt
 	for _, item := range s.known {
-		for _, record := range recordsOf(result.Files...) {
-			if _, refused := s.facts.Refused[record]; !refused && record.Key() == recordOf(item).Key() {
+		for _, record := range records {
+			same := record.Key() == recordOf(item.QuarantinedItem).Key() && lines[record] == item.Lines
+			if _, refused := s.facts.Refused[record]; same && !refused {
 				still = append(still, guilt{record, item.Reason})
 			}
 		}
@@ -221,9 +227,7 @@ func (s *search) refuseKnown(result render.Result) bool {
 	if len(s.refused)+len(still) > s.most(result) {
 		return false
 	}
-	for _, g := range still {
-		s.add(g, result)
-	}
+	s.add(still, result)
 	return len(still) > 0
 }
 

@@ -592,6 +592,29 @@ func TestEachHealsByItself(t *testing.T) {
 	})
 }
 
+// Somebody corrects one of two records at the manager. Of the other one nobody
+// names a line.
+func TestACorrectedRecordIsTriedAtOnce(t *testing.T) {
+	inBubble(t, func(t *testing.T, x *proxy) {
+		x.bad[hostName(3)], x.mute[hostName(7)] = "bad", "bad"
+		x.pass(hosts(20))
+		corrected := hosts(20)
+		corrected.NGINX.HTTPServices[3].ExternalHostname = "other"
+		isQuarantined(t, x.pass(corrected), checkin.OutcomeApplied, refusedHost(7, "bad"))
+		x.serves(append(without(20, 3, 7), "other.example.com")...)
+		x.tested(20, 19)
+
+		// It is as bad as before.
+		corrected.NGINX.HTTPServices[3].ExternalHostname = "another"
+		x.bad["another.example.com"] = "bad"
+		got := x.pass(corrected)
+		x.serves(append(without(20, 3, 7), "other.example.com")...) // its previous version
+		if len(got.Quarantined) != 2 {
+			t.Errorf("quarantined are %+v", got.Quarantined)
+		}
+	})
+}
+
 // A search that does not fit into a pass goes on in the next, at once, from what
 // it has found.
 func TestASearchGoesOn(t *testing.T) {

@@ -2,8 +2,12 @@ package pass
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash"
+	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -142,4 +146,28 @@ func recordsOf(files ...render.File) []render.Record {
 		}
 	}
 	return records
+}
+
+// linesOf returns a digest of the lines of each record of files.
+func linesOf(files []render.File) map[render.Record]string {
+	hashes := map[render.Record]hash.Hash{}
+	for _, file := range files {
+		number := 0
+		for line := range strings.Lines(string(file.Content)) {
+			number++
+			record, ours := file.Lines[number]
+			if !ours {
+				continue
+			}
+			if hashes[record] == nil {
+				hashes[record] = sha256.New()
+			}
+			_, _ = io.WriteString(hashes[record], line)
+		}
+	}
+	digests := make(map[render.Record]string, len(hashes))
+	for record, hash := range hashes {
+		digests[record] = hex.EncodeToString(hash.Sum(nil))
+	}
+	return digests
 }

@@ -95,10 +95,18 @@ type Quarantine struct {
 	Fingerprint string `json:"fingerprint"`
 	// Refused are the records found so far; one that does not keep its previous
 	// version is left out.
-	Refused []checkin.QuarantinedItem `json:"refused"`
+	Refused []Refused `json:"refused"`
 	// Tests is how many candidates a search has tested that has not come to its
 	// end; zero after it.
 	Tests int `json:"tests,omitempty"`
+}
+
+// Refused is a record that a service's own program has refused.
+type Refused struct {
+	checkin.QuarantinedItem
+	// Lines is a digest of what was rendered for it then: made of other lines, it
+	// may be good.
+	Lines string `json:"lines,omitempty"`
 }
 
 // Volumes is how the site's volumes stand.
