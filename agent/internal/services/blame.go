@@ -86,7 +86,7 @@ func placesIn(messages []string) []apply.Place {
 
 // portFault is what nginx says of a port that it cannot listen on.
 var portFault = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`bind\(\) to \S+:(\d+) failed \(.*\)`)
+	return regexp.MustCompile(`bind\(\) to (\S+):(\d+) failed \(.*\)`)
 })
 
 // blamePorts adds to an error the lines of the main file that have nginx listen
@@ -104,8 +104,8 @@ func blamePorts(err error, live, tested string) error {
 	errors.As(err, &fault)
 	known := map[string]bool{}
 	for _, match := range portFault().FindAllStringSubmatch(fault.Words, -1) {
-		port := match[1]
-		if lines := listening(content, port); len(lines) > 0 && !known[port] {
+		host, port := match[1], match[2]
+		if lines := listening(content, host, port); len(lines) > 0 && !known[port] {
 			fault.Places = append(fault.Places, apply.Place{File: live, Lines: lines, Words: match[0]})
 		}
 		known[port] = true
@@ -117,8 +117,9 @@ func blamePorts(err error, live, tested string) error {
 }
 
 // listening returns the lines of an nginx configuration that listen on the port.
-// Of TCP and UDP, it leaves out the one that the port is free for.
-func listening(content []byte, port string) []int {
+// Of TCP and UDP, it leaves out the one that the port is free for at the host,
+// which is "[::]" or "0.0.0.0" for most.
+func listening(content []byte, host, port string) []int {
 	directive := regexp.MustCompile(`\blisten\s+(?:\S*:)?` + port + `\b([^;#]*)`)
 	var tcp, udp []int
 	number := 0
@@ -134,24 +135,29 @@ func listening(content []byte, port string) []int {
 		}
 	}
 	if len(tcp) > 0 && len(udp) > 0 {
-		if isFree("tcp", port) {
+		if isFree("tcp", host, port) {
 			return udp
 		}
-		if isFree("udp", port) {
+		if isFree("udp", host, port) {
 			return tcp
 		}
 	}
 	return append(tcp, udp...)
 }
 
-// isFree reports whether a server could listen on the port.
-func isFree(protocol, port string) bool {
+// isFree reports whether a server could listen there. As for nginx, "[::]" does
+// not stand for IPv4 too.
+func isFree(protocol, host, port string) bool {
+	network := protocol + "4"
+	if strings.HasPrefix(host, "[") {
+		network = protocol + "6"
+	}
 	var socket io.Closer
 	var err error
 	if protocol == "udp" {
-		socket, err = net.ListenPacket("udp4", ":"+port)
+		socket, err = net.ListenPacket(network, host+":"+port)
 	} else {
-		socket, err = net.Listen("tcp4", ":"+port)
+		socket, err = net.Listen(network, host+":"+port)
 	}
 	if err != nil {
 		return false

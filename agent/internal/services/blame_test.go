@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -153,6 +154,24 @@ stream {
 	if diff := cmp.Diff(want, fault); diff != "" {
 		t.Error(diff)
 	}
+
+	holder6, err := net.Listen("tcp6", "[::]:0")
+	if err != nil {
+		t.Skipf("NOT TESTED: no IPv6: %v", err)
+	}
+	defer holder6.Close()
+	port = strconv.Itoa(holder6.Addr().(*net.TCPAddr).Port)
+	must(t, os.WriteFile(conf, []byte(strings.ReplaceAll("listen [::]:PORT udp;\nlisten [::]:PORT;\n", "PORT", port)), 0o600))
+	err = errors.New("bind() to [::]:" + port + " failed (98: Address already in use)")
+	if !errors.As(blamePorts(err, conf, conf), &fault) || !slices.Equal(fault.Places[0].Lines, []int{2}) {
+		t.Errorf("held for IPv6 and TCP alone: %+v", fault)
+	}
+}
+
+func TestBlamePortsOfNobody(t *testing.T) {
+	conf := filepath.Join(t.TempDir(), "nginx.conf")
+	must(t, os.WriteFile(conf, []byte("listen 80;\n"), 0o600))
+	said := func(port string) error { return errors.New("bind() to 0.0.0.0:" + port + " failed (98: Address already in use)") }
 	for name, err := range map[string]error{"nothing": nil, "another fault": errors.New("x"), "a port of a drop-in": said("443")} {
 		if got := blamePorts(err, conf, conf); !errors.Is(got, err) {
 			t.Errorf("%s: got %v", name, got)
