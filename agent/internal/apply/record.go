@@ -1,9 +1,12 @@
 package apply
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -155,6 +158,10 @@ func (r *record) undone() bool {
 	return !slices.ContainsFunc(r.Files, func(file recordedFile) bool { return file.Old != "" && liveDigest(file.Path) != file.Old })
 }
 
+// maxLive is the size of the largest file, in bytes, that anybody reads to the
+// end: far more than a service is ever given.
+const maxLive = 256 << 20
+
 // liveDigest is the digest of a live file, or absent; empty for what cannot be
 // read.
 func liveDigest(path string) string {
@@ -162,14 +169,19 @@ func liveDigest(path string) string {
 	if errors.Is(err, fs.ErrNotExist) {
 		return absent
 	}
-	if err != nil || !info.Mode().IsRegular() {
+	if err != nil || !info.Mode().IsRegular() || info.Size() > maxLive {
 		return ""
 	}
-	content, err := os.ReadFile(path)
+	file, err := os.Open(path)
 	if err != nil {
 		return ""
 	}
-	return digest(content)
+	defer file.Close()
+	hash := sha256.New()
+	if _, err := io.Copy(hash, file); err != nil {
+		return ""
+	}
+	return hex.EncodeToString(hash.Sum(nil))
 }
 
 // note writes down what commit is about to do. What an earlier run was about

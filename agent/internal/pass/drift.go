@@ -1,6 +1,8 @@
 package pass
 
 import (
+	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -17,14 +19,37 @@ import (
 func contents(files []render.File) map[string]string {
 	live := make(map[string]string, len(files))
 	for _, file := range files {
-		if info, err := os.Stat(file.Path); err != nil || !info.Mode().IsRegular() {
-			continue
-		}
-		if content, err := os.ReadFile(file.Path); err == nil {
-			live[file.Path] = string(content)
+		if content, err := firstOfLive(file.Path, int64(len(file.Content))+maxMore); err == nil {
+			live[file.Path] = content
 		}
 	}
 	return live
+}
+
+// maxMore is how much larger than the managed one the live version of a file may
+// be, in bytes, to be compared as a whole: whatever somebody has put there, a pass
+// has no time and no memory for more.
+const maxMore = 2 << 20
+
+// firstOfLive reads a regular file up to a limit, and says so if there is more.
+func firstOfLive(path string, limit int64) (string, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return "", err
+	}
+	if !info.Mode().IsRegular() {
+		return "", fmt.Errorf("%s is not a regular file but %s", path, info.Mode())
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	content, err := io.ReadAll(io.LimitReader(file, limit))
+	if more := info.Size() - limit; more > 0 {
+		content = fmt.Appendf(content, "\n[%d bytes more]\n", more)
+	}
+	return string(content), err
 }
 
 // drift describes what somebody else had changed in managed files.

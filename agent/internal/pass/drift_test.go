@@ -125,6 +125,12 @@ func TestTheDiffOfAnEdit(t *testing.T) {
 		"huge": {func(s *site, managed string) {
 			s.write(conf, strings.Repeat("# more and more\n", 100_000)+managed)
 		}, []string{"+# more and more\n", "\n[cut]"}},
+		// Read to the end, it would take all memory or all time of the pass.
+		"larger than the memory": {func(s *site, _ string) {
+			if err := os.Truncate(filepath.Join(s.root, conf), 1<<37); err != nil {
+				s.t.Fatal(err)
+			}
+		}, []string{"\n[cut]"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSite(t)

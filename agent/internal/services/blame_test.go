@@ -171,7 +171,9 @@ stream {
 func TestBlamePortsOfNobody(t *testing.T) {
 	conf := filepath.Join(t.TempDir(), "nginx.conf")
 	must(t, os.WriteFile(conf, []byte("listen 80;\n"), 0o600))
-	said := func(port string) error { return errors.New("bind() to 0.0.0.0:" + port + " failed (98: Address already in use)") }
+	said := func(port string) error {
+		return errors.New("bind() to 0.0.0.0:" + port + " failed (98: Address already in use)")
+	}
 	for name, err := range map[string]error{"nothing": nil, "another fault": errors.New("x"), "a port of a drop-in": said("443")} {
 		if got := blamePorts(err, conf, conf); !errors.Is(got, err) {
 			t.Errorf("%s: got %v", name, got)
