@@ -65,6 +65,9 @@ func stopped(ctx context.Context) bool { return errors.Is(ctx.Err(), context.Can
 // noteRunning moves the running tag once everything of the snapshot is in
 // force.
 func (p *pass) noteRunning() {
+	if p.recovered {
+		return
+	}
 	for _, service := range p.services {
 		stands := p.state.Services[service.Name]
 		if !inForce(stands.Outcome) || stands.LastApply == checkin.ApplyFailure {

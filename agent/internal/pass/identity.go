@@ -38,7 +38,7 @@ func (p *pass) recogniseHost(ctx context.Context) {
 func (p *pass) beginAnew() {
 	p.Log.Warn("the state is that of another machine, of which this one seems to be a clone: beginning anew")
 	p.state = state.State{Services: map[string]state.Service{}, RealSite: p.state.RealSite}
-	p.accepted = state.Accepted{}
+	p.accepted, p.recovered = state.Accepted{}, false
 	p.probed = false
 	if err := p.dir.DropSnapshots(); err != nil {
 		p.fault(err)

@@ -107,6 +107,9 @@ type pass struct {
 	state   state.State
 	// accepted is the snapshot that is meant to be in force.
 	accepted state.Accepted
+	// recovered is true if it is what is known of it from what runs: records
+	// that were left out are not in it.
+	recovered bool
 	// heldBack is one that came later and is not accepted, since it removes
 	// too much; Data is nil if there is none. state.Guard goes with it.
 	heldBack state.Accepted
@@ -175,6 +178,9 @@ func resume(o Options, dir *state.Dir) *pass {
 	}
 	if p.state.Services == nil {
 		p.state.Services = map[string]state.Service{}
+	}
+	if p.accepted.Data == nil {
+		p.recoverAccepted()
 	}
 	p.noteHolds(p.started)
 	return p
@@ -259,6 +265,9 @@ func (p *pass) latestTag() string {
 	if p.heldBack.Data != nil {
 		return p.heldBack.ETag
 	}
+	if p.recovered {
+		return "" // to get the whole of it
+	}
 	return p.accepted.ETag
 }
 
@@ -291,7 +300,7 @@ func (p *pass) accept(answer checkin.Answer) (fresh bool, err error) {
 
 // takeOver makes a snapshot the one that is meant to be in force.
 func (p *pass) takeOver(snapshot state.Accepted) {
-	p.accepted = snapshot
+	p.accepted, p.recovered = snapshot, false
 	p.probed = false
 	p.state.RealSite = p.state.RealSite || snapshot.Snapshot.Site != nil
 	p.state.Volumes.Told = false // every snapshot is answered with all results
