@@ -101,6 +101,12 @@ type Engine struct {
 	// nil.
 	Log *slog.Logger
 
+	// InForce returns the files of a service that were put into force last, as
+	// far as their content is known; nil if there is no way to know. What it
+	// returns is what an apply goes back to, where somebody has edited the live
+	// file.
+	InForce func(service string) []render.File
+
 	// Preview, if it is not nil, has the engine change nothing.
 	Preview *Preview
 
@@ -123,6 +129,8 @@ type Report struct {
 	// Drifted names the files that somebody else had changed: they are neither
 	// what was applied last nor what is wanted.
 	Drifted []string
+	// Managed is what had been in force of them, by path, if that is known.
+	Managed map[string][]byte
 	// Digests holds the hexadecimal SHA-256 of every file that is in force, by
 	// path. It is nil unless the outcome is unchanged or applied.
 	Digests map[string]string
@@ -140,13 +148,14 @@ func (e *Engine) Apply(ctx context.Context, service Service, result render.Resul
 		return e.Preview.apply(ctx, e, service, result, last)
 	}
 	run := e.begin(service, result)
+	run.last = last
 	if len(result.Files) == 0 {
-		return run.skipped(ctx, last)
+		return run.skipped(ctx)
 	}
 	if err := run.compare(); err != nil {
 		return run.rejected(err)
 	}
-	run.report.Drifted = run.files.drifted(last)
+	run.noteEdits()
 	if run.upToDate(ctx) {
 		return run.succeeded(checkin.OutcomeUnchanged)
 	}
@@ -162,7 +171,7 @@ func (e *Engine) Apply(ctx context.Context, service Service, result render.Resul
 	if err := run.note(); err != nil {
 		return run.refused(ctx, err)
 	}
-	if err := run.commit(last); err != nil {
+	if err := run.commit(); err != nil {
 		return run.rollBack(ctx, err, run.files.interrupted)
 	}
 	if err := run.activate(ctx); err != nil {
@@ -187,8 +196,9 @@ type run struct {
 	service Service
 	result  render.Result
 	log     *slog.Logger
-	earlier *record // of a run that was cut short; nil if none was, or once it is settled
-	noted   bool    // this run has a record of its own
+	last    map[string]string // digests of what was in force, by path
+	earlier *record           // of a run that was cut short; nil if none was, or once it is settled
+	noted   bool              // this run has a record of its own
 	files   *files
 	window  time.Duration
 	report  Report
@@ -213,11 +223,22 @@ func (r *run) compare() (err error) {
 	return nil
 }
 
+// noteEdits finds what somebody else has changed since it was put into force.
+func (r *run) noteEdits() {
+	r.files.noteEdits(r.last, func() []render.File {
+		if r.engine.InForce == nil {
+			return nil
+		}
+		return r.engine.InForce(r.service.Name)
+	})
+	r.report.Drifted, r.report.Managed = r.files.drifted()
+}
+
 // skipped settles a service for which there is nothing to manage: all stays as
 // it is, or as it was before a run that was cut short.
-func (r *run) skipped(ctx context.Context, last map[string]string) Report {
+func (r *run) skipped(ctx context.Context) Report {
 	cause := errors.New(r.result.Skipped)
-	for path := range last {
+	for path := range r.last {
 		if _, err := atomicfile.SweepFor(path); err != nil {
 			r.log.Warn("candidate left behind", "error", err)
 		}
@@ -342,15 +363,15 @@ func besides(service Service) time.Duration {
 }
 
 // commit makes all staged files live, or as many as it can until an error.
-func (r *run) commit(last map[string]string) error {
-	if err := r.files.main().preserve(last); err != nil {
+func (r *run) commit() error {
+	if err := r.files.main().preserve(r.last); err != nil {
 		return errors.Join(err, r.files.discard())
 	}
 	for _, file := range r.files.all {
 		if !file.differs {
 			continue
 		}
-		if err := file.staged.CommitKeeping(); err != nil {
+		if err := file.commit(); err != nil {
 			return errors.Join(err, r.files.discard())
 		}
 		r.report.Changed = append(r.report.Changed, file.Path)
@@ -399,9 +420,7 @@ func (r *run) rollBack(ctx context.Context, cause error, mayBeLoaded bool) Repor
 	r.reached("restored")
 	restored := undo == nil
 	if r.engine.Reload && mayBeLoaded {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), Overrun)
-		defer cancel()
-		undo = errors.Join(undo, r.service.Activate(ctx, Activation{Files: r.files.paths(), Main: main}))
+		undo = errors.Join(undo, r.reactivate(ctx, main))
 	}
 	if restored {
 		r.close()
@@ -413,6 +432,26 @@ func (r *run) rollBack(ctx context.Context, cause error, mayBeLoaded bool) Repor
 		return r.failed(checkin.OutcomeStuck, fmt.Errorf("%w\ngoing back to the previous configuration: %w", cause, undo))
 	}
 	return r.failed(checkin.OutcomeRolledBack, cause)
+}
+
+// reactivate has the process load what was restored. If that is the work of
+// somebody else and refused, a process that runs is left as it is.
+func (r *run) reactivate(ctx context.Context, main bool) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), Overrun)
+	defer cancel()
+	if path := r.files.main().Path; r.isForeign(path) {
+		if err := r.service.test(ctx, path, path); err != nil {
+			return fmt.Errorf("not loaded, since somebody else has edited it and it is refused: %w", err)
+		}
+	}
+	return r.service.Activate(ctx, Activation{Files: r.files.paths(), Main: main})
+}
+
+// isForeign reports whether a live file is known to be another than the one that
+// was in force.
+func (r *run) isForeign(path string) bool {
+	last, old := r.last[path], r.earlier.old(path)
+	return (last != "" || old != "") && !holds(path, last) && !holds(path, old)
 }
 
 func (r *run) rejected(cause error) Report {

@@ -41,6 +41,9 @@ type file struct {
 	digest  string // of the wanted content
 	differs bool   // from the live content
 	pending bool   // an earlier run was replacing it when it was cut short
+	edited  bool   // somebody else has changed it since it was put into force
+	// managed is what was in force before it was edited, if that is known.
+	managed []byte
 	staged  *atomicfile.Staged
 }
 
@@ -178,16 +181,55 @@ func (f *files) digests() map[string]string {
 	return digests
 }
 
-// drifted names the files that are not what was applied last. What a run cut
-// short has written is no drift, nor is what happens to be wanted now.
-func (f *files) drifted(last map[string]string) []string {
-	var paths []string
+// noteEdits finds the files that are not what was put into force last, although
+// no run of ours has written them since. last holds the digests of what was in
+// force, inForce returns its content, as far as it is known.
+func (f *files) noteEdits(last map[string]string, inForce func() []render.File) {
+	var known map[string][]byte
 	for _, file := range f.all {
-		if file.differs && !file.pending && last[file.Path] != "" && !holds(file.Path, last[file.Path]) {
-			paths = append(paths, file.Path)
+		was := last[file.Path]
+		if !file.differs || file.pending || was == "" || holds(file.Path, was) {
+			continue
+		}
+		if was == file.digest {
+			file.edited, file.managed = true, file.Content
+			continue
+		}
+		if known == nil {
+			known = contents(inForce())
+		}
+		content, found := known[file.Path]
+		if found && holds(file.Path, digest(content)) {
+			continue // a run that could not say so in the end has put it into force
+		}
+		file.edited = true
+		if found && digest(content) == was {
+			file.managed = content
 		}
 	}
-	return paths
+}
+
+func contents(files []render.File) map[string][]byte {
+	contents := make(map[string][]byte, len(files))
+	for _, file := range files {
+		contents[file.Path] = file.Content
+	}
+	return contents
+}
+
+// drifted names the edited files, and what had been in force of those of which
+// it is known.
+func (f *files) drifted() (paths []string, managed map[string][]byte) {
+	managed = map[string][]byte{}
+	for _, file := range f.all {
+		if file.edited {
+			paths = append(paths, file.Path)
+		}
+		if file.managed != nil {
+			managed[file.Path] = file.managed
+		}
+	}
+	return paths, managed
 }
 
 // stage writes every wanted content that is not live yet beside its
@@ -247,6 +289,16 @@ func (f *files) forget() error {
 		faults = append(faults, atomicfile.Forget(file.Path))
 	}
 	return errors.Join(faults...)
+}
+
+// commit makes the staged content live, and keeps what was in force before.
+func (f *file) commit() error {
+	if f.managed != nil {
+		if err := atomicfile.KeepInstead(f.Path, f.managed, f.Mode); err != nil {
+			return err
+		}
+	}
+	return f.staged.CommitKeeping()
 }
 
 // candidate is the path of the content that is to be tested.

@@ -70,19 +70,19 @@ func (p *Preview) apply(ctx context.Context, e *Engine, service Service, result 
 	if len(result.Files) == 0 {
 		return p.note(service, Previewed{Result: result, Report: Report{Outcome: checkin.OutcomeSkipped, Message: result.Skipped}})
 	}
-	run := &run{engine: e, service: service, result: result}
-	action, err := p.foresee(ctx, run, last)
+	run := &run{engine: e, service: service, result: result, last: last}
+	action, err := p.foresee(ctx, run)
 	if err != nil {
 		run.rejected(err)
 	}
 	return p.note(service, Previewed{Result: result, Report: run.report, Action: action})
 }
 
-func (p *Preview) foresee(ctx context.Context, run *run, last map[string]string) (action string, err error) {
+func (p *Preview) foresee(ctx context.Context, run *run) (action string, err error) {
 	if run.files, err = look(run.result.Files); err != nil {
 		return "", err
 	}
-	run.report.Drifted = run.files.drifted(last)
+	run.noteEdits()
 	for _, file := range run.files.all {
 		if file.differs {
 			run.report.Changed = append(run.report.Changed, file.Path)

@@ -217,6 +217,8 @@ func (r *run) recorded() record {
 		switch {
 		case file.pending:
 			old = r.earlier.old(file.Path)
+		case file.managed != nil:
+			old = digest(file.managed)
 		case file.differs:
 			old = liveDigest(file.Path)
 		}

@@ -206,6 +206,35 @@ func TestKeepRestoreForget(t *testing.T) {
 	}
 }
 
+func TestKeepInsteadOfAnEdit(t *testing.T) {
+	needRoot(t)
+	for name, edit := range map[string]func(t *testing.T, path string){
+		"another content": func(t *testing.T, path string) { must(t, os.WriteFile(path, []byte("edited"), 0o644)) },
+		"removed":         func(t *testing.T, path string) { must(t, os.Remove(path)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			path := write(t, filepath.Join(dir, "hosts"), "old")
+			must(t, os.Chown(path, 12, 34))
+			edit(t, path)
+			must(t, atomicfile.KeepInstead(path, []byte("old"), 0o644))
+			if !pending(t, path) {
+				t.Error("not pending")
+			}
+			must(t, atomicfile.KeepInstead(path, []byte("another"), 0o644)) // too late
+			commitKeeping(t, path, "new")
+			must(t, atomicfile.Restore(path))
+			wantFile(t, path, "old")
+			wantNames(t, dir, "hosts")
+			info, err := os.Stat(path)
+			must(t, err)
+			if uid := info.Sys().(*syscall.Stat_t).Uid; info.Mode() != 0o644 || name != "removed" && uid != 12 {
+				t.Errorf("mode %v, owner %d", info.Mode(), uid)
+			}
+		})
+	}
+}
+
 func TestPendingAfterCommitKeeping(t *testing.T) {
 	path := write(t, filepath.Join(t.TempDir(), "hosts"), "old")
 	commitKeeping(t, path, "new")

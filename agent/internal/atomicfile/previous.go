@@ -40,6 +40,33 @@ func keep(target string) error {
 	return syncDir(filepath.Dir(target))
 }
 
+// KeepInstead makes content the version that is kept of the file at path, in the
+// place of what is live: of a file that somebody has edited, the last content
+// known to work is another. A version that is kept already stays. Owner and mode
+// are those of the live file, or else mode.
+func KeepInstead(path string, content []byte, mode fs.FileMode) error {
+	target, err := resolve(path)
+	if err != nil {
+		return explain("keep the previous", path, err)
+	}
+	kept, err := keptVersion(target)
+	if err != nil || kept != "" {
+		return explain("keep the previous", path, err)
+	}
+	owner, mode, err := ownerAndMode(target, mode)
+	if err != nil {
+		return explain("keep the previous", path, err)
+	}
+	temp, err := writeBeside(target, content, owner, mode)
+	if err != nil {
+		return explain("keep the previous", path, err)
+	}
+	if err := os.Rename(temp, beside(target, oldSuffix)); err != nil {
+		return errors.Join(explain("keep the previous", path, err), os.Remove(temp))
+	}
+	return explain("keep the previous", path, syncDir(filepath.Dir(target)))
+}
+
 // keptVersion returns the name under which the previous version of target, or
 // the note that there was none, is kept, or "".
 func keptVersion(target string) (string, error) {

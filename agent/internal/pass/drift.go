@@ -10,6 +10,7 @@ import (
 	"github.com/aymanbagabas/go-udiff"
 
 	"opensource.internal/agent/checkin"
+	"opensource.internal/agent/internal/apply"
 	"opensource.internal/agent/render"
 )
 
@@ -52,39 +53,22 @@ func firstOfLive(path string, limit int64) (string, error) {
 	return string(content), err
 }
 
-// drift describes what somebody else had changed in managed files.
-func (s *search) drift(edited []string, wanted []render.File, facts render.Facts) []checkin.Drift {
+// drift describes what somebody else had changed in managed files: against what
+// was in force, or else against what is wanted.
+func drift(report apply.Report, before map[string]string, wanted []render.File) []checkin.Drift {
 	var found []checkin.Drift
-	managed := s.managed(edited, wanted, facts)
-	for _, path := range edited {
-		diff := udiff.Unified("managed", "found", managed[path], s.before[path])
-		found = append(found, checkin.Drift{Path: path, Diff: beginning(diff, checkin.MaxDiff)})
+	for _, file := range wanted {
+		if !slices.Contains(report.Drifted, file.Path) {
+			continue
+		}
+		managed, known := report.Managed[file.Path]
+		if !known {
+			managed = file.Content
+		}
+		diff := udiff.Unified("managed", "found", string(managed), before[file.Path])
+		found = append(found, checkin.Drift{Path: file.Path, Diff: beginning(diff, checkin.MaxDiff)})
 	}
 	return found
-}
-
-// managed returns what was in force of files that were edited, by path: what is
-// wanted, or else what the snapshot before means. Where it is neither, what is
-// wanted has to do.
-func (s *search) managed(edited []string, wanted []render.File, facts render.Facts) map[string]string {
-	contents, lost := map[string]string{}, false
-	for _, file := range wanted {
-		contents[file.Path] = string(file.Content)
-		lost = lost || slices.Contains(edited, file.Path) && digest(file.Content) != s.previous.Digests[file.Path]
-	}
-	if !lost {
-		return contents
-	}
-	before, err := s.service.Render(s.pass.running(s.service.Name), facts, s.pass.templates)
-	if err != nil {
-		return contents
-	}
-	for _, file := range before.Files {
-		if digest(file.Content) == s.previous.Digests[file.Path] {
-			contents[file.Path] = string(file.Content)
-		}
-	}
-	return contents
 }
 
 // latest adds what was found now to what is not told yet, one entry a file: with

@@ -199,7 +199,7 @@ func prepare(o Options) *pass {
 	p.templates = render.LoadTemplates(p.Templates)
 	p.units = systemd.New()
 	p.services = services.All(p.units, p.paths)
-	p.engine = apply.Engine{Reload: o.Root == "", Records: o.StateDirectory, Log: o.Log}
+	p.engine = apply.Engine{Reload: o.Root == "", Records: o.StateDirectory, InForce: p.filesInForce, Log: o.Log}
 	return p
 }
 

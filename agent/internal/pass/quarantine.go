@@ -57,6 +57,7 @@ type search struct {
 	asWhole bool
 
 	before map[string]string // the live files, by path
+	edited *apply.Report     // tells which of them somebody else had changed
 	looked bool              // for previous versions
 	tests  int               // candidates tested so far, by earlier passes too
 	tested time.Duration     // what the test of the whole takes
@@ -111,6 +112,7 @@ func (s *search) apply(ctx context.Context) (render.Result, apply.Report, error)
 			s.before = contents(result.Files)
 		}
 		report := s.pass.engine.Apply(ctx, s.service.Service, result, s.previous.Digests)
+		s.noteEdits(&report)
 		if report.Tested > 0 {
 			s.tests, s.tested = s.tests+1, report.Tested
 		}
@@ -124,6 +126,15 @@ func (s *search) apply(ctx context.Context) (render.Result, apply.Report, error)
 			return result, report, nil
 		}
 	}
+}
+
+// noteEdits keeps what the first candidate found edited: going back to what was
+// in force undoes the edits too.
+func (s *search) noteEdits(report *apply.Report) {
+	if s.edited == nil {
+		s.edited = report
+	}
+	report.Drifted, report.Managed = s.edited.Drifted, s.edited.Managed
 }
 
 // render renders the service without what is refused, and with the previous

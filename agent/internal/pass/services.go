@@ -86,7 +86,7 @@ func (p *pass) ensureService(ctx context.Context, service services.Service, fact
 	for _, path := range report.Drifted {
 		p.Log.Warn("edited by somebody else", "service", service.Name, "path", path, "outcome", report.Outcome)
 	}
-	now.Drift = latest(now.Drift, search.drift(report.Drifted, result.Files, facts))
+	now.Drift = latest(now.Drift, drift(report, search.before, result.Files))
 	if report.Digests != nil {
 		now.Digests, now.RunningETag = report.Digests, p.accepted.ETag
 		p.noteInForce(service.Name, result)
@@ -103,6 +103,17 @@ func (p *pass) ensureService(ctx context.Context, service services.Service, fact
 		now.Message = leftOutMessage(now.Quarantined)
 	}
 	return now
+}
+
+// filesInForce renders again what a service was given last, as far as that is
+// remembered: with other facts or templates it may come out otherwise.
+func (p *pass) filesInForce(name string) []render.File {
+	at := slices.IndexFunc(p.services, func(s services.Service) bool { return s.Name == name })
+	result, err := p.services[at].Render(p.running(name), p.renderFacts(), p.templates)
+	if err != nil {
+		return nil
+	}
+	return result.Files
 }
 
 // noteInForce remembers what is in force, for the previous versions of records
