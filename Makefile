@@ -11,6 +11,7 @@ TAGS := nomsgpack
 MODULES := agent manager templates packaging/e2e
 PACKAGES := $(addsuffix /...,$(addprefix ./,$(MODULES)))
 TOOLS := build/tools
+SEQUENCES ?= 1000
 
 .PHONY: run
 run: deps-run build ## Start the manager with a demo site and a sandboxed agent; prints URL and sign-in.
@@ -20,6 +21,10 @@ run: deps-run build ## Start the manager with a demo site and a sandboxed agent;
 test: deps-test $(TOOLS)/gotestsum ## Run all tests near the code, with the race detector.
 	@mkdir -p build/screenshots
 	SCREENSHOTS=$(CURDIR)/build/screenshots $(TOOLS)/gotestsum --format pkgname-and-test-fails --jsonfile build/test.json -- -race -tags $(TAGS) -timeout 15m work
+
+.PHONY: soak
+soak: deps-test ## Drive the agent through SEQUENCES=1000 random sequences of changes, faults and edits.
+	SOAK_SEQUENCES=$(SEQUENCES) go test ./agent/internal/soak -v -count 1 -timeout 0
 
 .PHONY: e2e
 e2e: deps-e2e $(TOOLS)/gotestsum deb ## Install the packages on booted Debian machines and try the main job (needs root).
