@@ -317,7 +317,7 @@ func TestRealDNSMasqRefusesLinesOfSideFiles(t *testing.T) {
 			t.Errorf("%q is not in\n%s", want, leases)
 		}
 	}
-	if strings.Contains(dns, "c10") || !strings.Contains(dns, "192.0.2.112 c11.lab.internal c11\n") {
+	if strings.Contains(dns, "c10.lab") || !strings.Contains(dns, "192.0.2.112 c11.lab.internal c11\n") {
 		t.Errorf("names are\n%s", dns)
 	}
 	if l.dnsmasq.PID() != pid {
