@@ -46,12 +46,15 @@ type placeForm struct {
 }
 
 // placeForms are that of nginx and those of dnsmasq, for files and for what
-// it reads beside them.
+// it reads beside them. The last two are those of dnsmasq in other languages,
+// which it speaks in its log: "in Zeile 3 von FILE", "w pliku FILE, w linii 3".
 var placeForms = sync.OnceValue(func() []placeForm {
 	return []placeForm{
 		{regexp.MustCompile(` in (/.+):(\d+)$`), 1, 2},
 		{regexp.MustCompile(` at line (\d+) of (/.+)$`), 2, 1},
 		{regexp.MustCompile(` at (/.+) line (\d+)$`), 1, 2},
+		{regexp.MustCompile(` \S+ \S+ (\d+) \S+ (/.+)$`), 2, 1},
+		{regexp.MustCompile(`(?: \pL)? \S+ (/\S+?),?(?: \S+){1,2} (\d+)$`), 1, 2},
 	}
 })
 

@@ -103,10 +103,20 @@ func TestPlacesIn(t *testing.T) {
 		"duplicate dhcp-host IP address 192.0.2.1 at line 2 of /var/lib/dnsmasq/dhcp-hosts",
 		"bad address at /var/lib/dnsmasq/hosts line 3",
 		"failed to load names from /var/lib/dnsmasq/hosts: Permission denied",
+		// As on hosts that speak German, Polish or Romanian.
+		"Fehlerhafte Adresse in /var/lib/dnsmasq/hosts Zeile 4",
+		"doppelte dhcp-host IP-Adresse 192.0.2.1 in Zeile 5 von /var/lib/dnsmasq/dhcp-hosts",
+		"błędny adres w pliku /var/lib/dnsmasq/hosts, w linii 6",
+		"adresă greşită în /var/lib/dnsmasq/hosts, linia 7",
+		"kann /var/lib/dnsmasq/hosts nicht lesen: Datei oder Verzeichnis nicht gefunden",
 	})
 	want := []apply.Place{
 		{File: "/var/lib/dnsmasq/hosts", Lines: []int{3}, Words: "bad address"},
 		{File: "/var/lib/dnsmasq/dhcp-hosts", Lines: []int{2}, Words: "duplicate dhcp-host IP address 192.0.2.1"},
+		{File: "/var/lib/dnsmasq/hosts", Lines: []int{4}, Words: "Fehlerhafte Adresse"},
+		{File: "/var/lib/dnsmasq/dhcp-hosts", Lines: []int{5}, Words: "doppelte dhcp-host IP-Adresse 192.0.2.1"},
+		{File: "/var/lib/dnsmasq/hosts", Lines: []int{6}, Words: "błędny adres"},
+		{File: "/var/lib/dnsmasq/hosts", Lines: []int{7}, Words: "adresă greşită"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -69,6 +70,7 @@ func Run(ctx context.Context, timeout time.Duration, out io.Writer, name string,
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, path, args...)
+	cmd.Env = inEnglish(os.Environ())
 	cmd.Stdout, cmd.Stderr = out, out
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
@@ -82,6 +84,16 @@ func Run(ctx context.Context, timeout time.Duration, out io.Writer, name string,
 		return fmt.Errorf("%s %s: %w", name, args[0], err)
 	}
 	return nil
+}
+
+// inEnglish adds to an environment that messages are not translated, as those of
+// dnsmasq are. The character set stays: names in its files can be written in it.
+func inEnglish(environment []string) []string {
+	environment = append(environment, "LC_MESSAGES=C")
+	if all := os.Getenv("LC_ALL"); all != "" { // it would win
+		environment = append(environment, "LC_CTYPE="+all, "LC_ALL=")
+	}
+	return environment
 }
 
 // tail is the last maxOutput bytes of what was written.

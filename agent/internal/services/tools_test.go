@@ -60,6 +60,21 @@ func TestUnitArguments(t *testing.T) {
 	}
 }
 
+func TestCommandSpeaksEnglish(t *testing.T) {
+	tool := filepath.Join(t.TempDir(), "tool")
+	must(t, os.WriteFile(tool, []byte("#!/bin/sh\necho LC_ALL=$LC_ALL LC_CTYPE=$LC_CTYPE LC_MESSAGES=$LC_MESSAGES LANG=$LANG\n"), 0o755))
+	t.Setenv("LANG", "de_DE.UTF-8")
+	for all, want := range map[string]string{
+		"":            "LC_ALL= LC_CTYPE= LC_MESSAGES=C LANG=de_DE.UTF-8",
+		"de_DE.UTF-8": "LC_ALL= LC_CTYPE=de_DE.UTF-8 LC_MESSAGES=C LANG=de_DE.UTF-8",
+	} {
+		t.Setenv("LC_ALL", all)
+		if got, err := Output(t.Context(), time.Second, tool, "-t"); err != nil || got != want {
+			t.Errorf("LC_ALL=%s: got %s, %v", all, got, err)
+		}
+	}
+}
+
 // The tool ignores SIGTERM and has a child that holds its output open.
 func TestCommandThatHangsIsKilledWithItsChildren(t *testing.T) {
 	dir := t.TempDir()
