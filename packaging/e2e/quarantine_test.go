@@ -186,7 +186,8 @@ conf-file=`+ldapOptions+`
 {{- end}}`)
 	s.override(t, "dnsmasq/hosts.tmpl", "{{.Address}}", `{{.Address}}{{if eq .Name "scanner"}}.1{{end}}`)
 	s.override(t, "dnsmasq/dhcp-hosts.tmpl", "{{.MAC}}", `{{if eq .MAC "`+mac(0xbb)+`"}}nonsense:{{end}}{{.MAC}}`)
-	s.Write(t, printerDropIn, "dhcp-host=02:00:00:00:02:01,"+s.wires.Host(26).String()+"\n", 0o644)
+	// It is looked for in a log that is full of other things.
+	s.Write(t, printerDropIn, "log-queries=extra\ndhcp-host=02:00:00:00:02:01,"+s.wires.Host(26).String()+"\n", 0o644)
 	s.Run(t, "systemctl", "restart", "dnsmasq.service")
 }
 
@@ -331,6 +332,17 @@ func heldPort(t *testing.T, s *site) {
 		t.Errorf("once the port is free: %v", err)
 	}
 	s.wantLeftOut(t, nil)
+
+	// As after a boot, the other process has it before nginx, which does not start
+	// then.
+	s.Run(t, "systemctl", "stop", "nginx.service")
+	listener = network.Listen(t, s.Name, ":2250")
+	go hangUp(listener)
+	s.wantPass(t, 4)
+	s.wantServed(t)
+	s.wantLeftOut(t, []badRecord{busy})
+
+	listener.Close()
 	s.manager.remove(t, fmt.Sprintf("/services/%d", held))
 	s.manager.remove(t, fmt.Sprintf("/services/%d", other))
 	s.wantPass(t, 0)
