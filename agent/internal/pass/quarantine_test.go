@@ -896,6 +896,20 @@ func TestATestWithoutAVerdictChangesNothing(t *testing.T) {
 	})
 }
 
+// A program that changes its mind must not end the pass where there is no record
+// at all, or none that a template tells of.
+func TestNoRecordsAndAFaultThatComesAndGoes(t *testing.T) {
+	inBubble(t, func(t *testing.T, x *proxy) {
+		x.faulty = func(string) error {
+			if len(x.tests) == 2 {
+				return nil
+			}
+			return &apply.Fault{Words: "no memory", Verdict: "no memory"}
+		}
+		isRefused(t, x.pass(hosts(0)), "no memory", "the fault is in no record")
+	})
+}
+
 // Also where a test takes so long that a pass has no time to look for the record
 // and to apply the rest.
 func TestARecordIsFoundOnASlowHost(t *testing.T) {

@@ -74,7 +74,7 @@ func (s *search) bisect(ctx context.Context, result render.Result) ([]guilt, err
 	if err != nil {
 		return nil, err
 	}
-	if fault != nil {
+	if fault != nil || len(all) == 0 {
 		return nil, wholeError("the fault is in no record: without any of them it is refused too")
 	}
 	part := all
