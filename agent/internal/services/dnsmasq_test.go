@@ -70,9 +70,7 @@ func (s *nameSite) check(t *testing.T, result render.Result) {
 			t.Errorf("%s holds %s", file.Path, got)
 		}
 	}
-	if !s.dnsmasq.service().Loaded(t.Context(), result) {
-		t.Error("dnsmasq does not run it")
-	}
+	wantLoaded(t, s.dnsmasq.service(), result)
 }
 
 // counts are the restarts and signals so far.

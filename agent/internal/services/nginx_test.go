@@ -86,9 +86,7 @@ func (s *webSite) check(t *testing.T, result render.Result) {
 	if got := read(t, s.conf()); got != string(result.Files[0].Content) {
 		t.Errorf("nginx.conf holds %s", got)
 	}
-	if !s.service.Loaded(t.Context(), result) {
-		t.Error("nginx does not run it")
-	}
+	wantLoaded(t, s.service, result)
 	entries, err := filepath.Glob(filepath.Join(s.dir, ".*"))
 	must(t, err)
 	if len(entries) != 0 {
@@ -105,6 +103,20 @@ func want(t *testing.T, report apply.Report, outcome checkin.Outcome, words ...s
 		if !strings.Contains(report.Message, word) {
 			t.Errorf("the message does not say %q: %s", word, report.Message)
 		}
+	}
+}
+
+// wantLoaded wants the running process to have loaded the result, or to do so
+// soon: after a rollback nobody has waited for it.
+func wantLoaded(t *testing.T, service apply.Service, result render.Result) {
+	t.Helper()
+	if err := poll(t.Context(), 5*time.Second, 0, func(ctx context.Context) error {
+		if !service.Loaded(ctx, result) {
+			return errors.New(service.Name + " does not run what is wanted")
+		}
+		return nil
+	}); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -156,7 +168,7 @@ func TestNGINXThatDiesSoonAfterTheProofIsRolledBack(t *testing.T) {
 	good, bad := s.wanted(""), s.wanted("# deadly")
 	want(t, s.apply(t, good), checkin.OutcomeApplied)
 	s.service.Steady = 20 * time.Second // ends much sooner
-	killed := make(chan error)
+	killed, pid := make(chan error), s.machine.PID()
 	go func() {
 		err := poll(t.Context(), 10*time.Second, 2*nginxHandover, func(ctx context.Context) error {
 			if !s.service.Loaded(ctx, bad) {
@@ -164,7 +176,7 @@ func TestNGINXThatDiesSoonAfterTheProofIsRolledBack(t *testing.T) {
 			}
 			return nil
 		})
-		killed <- errors.Join(err, syscall.Kill(s.machine.PID(), syscall.SIGTERM))
+		killed <- errors.Join(err, syscall.Kill(pid, syscall.SIGTERM))
 	}()
 	report := s.apply(t, bad)
 	must(t, <-killed)
