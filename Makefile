@@ -24,7 +24,7 @@ test: deps-test $(TOOLS)/gotestsum ## Run all tests near the code, with the race
 
 .PHONY: soak
 soak: deps-test ## Drive the agent through SEQUENCES=1000 random sequences of changes, faults and edits.
-	SOAK_SEQUENCES=$(SEQUENCES) go test ./agent/internal/soak -v -count 1 -timeout 0
+	SOAK_SEQUENCES=$(SEQUENCES) SOAK_SEED=$${SOAK_SEED:-$$(date +%s)} go test ./agent/internal/soak -v -count 1 -timeout 0
 
 .PHONY: e2e
 e2e: deps-e2e $(TOOLS)/gotestsum deb ## Install the packages on booted Debian machines and try the main job (needs root).
