@@ -19,7 +19,7 @@ type site struct {
 	odd     map[string]bool
 	network int  // one of networks
 	base    bool // with so many records that a few odd ones do not outweigh the rest
-	huge    bool // with a hundred and more further services and containers
+	huge    bool // with hundreds of further records
 	// confirmed is true if the removals of the next snapshot are meant.
 	confirmed bool
 }
@@ -141,7 +141,7 @@ func (s *site) containers() []checkin.Container {
 	if s.odd[oddName] {
 		add(oddName, oddContainer+1, false)
 	}
-	for i := range s.more() {
+	for i := range s.more().containers {
 		add(fmt.Sprintf("h%d", i), 20+i, true)
 	}
 	return containers
@@ -168,21 +168,22 @@ func (s *site) httpServices() []checkin.HTTPService {
 			add(60+i, label, address(oddContainer), domains[0])
 		}
 	}
-	for i := range 3 * s.more() {
-		add(1000+i, fmt.Sprintf("h%d", i), address(20+i/3), domains[0])
+	for i := range s.more().names {
+		add(1000+i, fmt.Sprintf("h%d", i), address(20+i%60), domains[0])
 	}
 	return services
 }
 
-// more is how many containers there are besides, each with three host names.
-func (s *site) more() int {
-	switch {
-	case s.huge:
-		return 50
-	case s.base:
-		return 6
+// more is what there is besides: records that change only all at once. A host
+// name costs nginx a hundred times what a port does.
+func (s *site) more() (m struct{ containers, names, ports int }) {
+	if s.base {
+		m.containers, m.names = 6, 18
 	}
-	return 0
+	if s.huge {
+		m.containers, m.names, m.ports = 60, 60, 120
+	}
+	return m
 }
 
 func (s *site) streamServices() []checkin.StreamService {
@@ -200,6 +201,9 @@ func (s *site) streamServices() []checkin.StreamService {
 	}
 	if s.odd[oddPort] {
 		add(600, oddPort, oddContainer)
+	}
+	for i := range s.more().ports {
+		add(2000+i, fmt.Sprintf("tcp/%d", 3100+i), 20+i%60)
 	}
 	return services
 }

@@ -41,6 +41,7 @@ const (
 	sequencesVariable = "SOAK_SEQUENCES" // how many sequences are run
 	seedVariable      = "SOAK_SEED"      // the seed of the first worker; each further one has the next
 	workersVariable   = "SOAK_WORKERS"   // how many work side by side
+	passesVariable    = "SOAK_PASSES"    // how many passes are done in a row
 )
 
 // Passed from the test to its workers in their namespaces.
@@ -67,6 +68,7 @@ func TestSequences(t *testing.T) {
 		runSequences(t)
 		return
 	}
+	t.Parallel()
 	needEverything(t)
 	sequences, workers := setting(t, sequencesVariable, 50), setting(t, workersVariable, 4*runtime.NumCPU())
 	seed := setting(t, seedVariable, 1)
@@ -79,23 +81,23 @@ func TestSequences(t *testing.T) {
 			continue
 		}
 		running.Go(func() {
-			if out, err := runWorker(t, agent, share, seed+i); err != nil {
-				t.Errorf("%v\n%s", err, out)
-			}
+			inWorld(t, agent, fmt.Sprintf("-rapid.checks=%d", share), fmt.Sprintf("-rapid.seed=%d", seed+i),
+				"-rapid.steps=8", "-rapid.nofailfile", "-rapid.shrinktime=60s")
 		})
 	}
 	running.Wait()
 	t.Logf("%d sequences in %s, %s=%d %s=%d", sequences, time.Since(started).Round(time.Second), seedVariable, seed, workersVariable, workers)
 }
 
-// runWorker runs a share of the sequences in namespaces of their own.
-func runWorker(t *testing.T, agent string, share, seed int) ([]byte, error) {
+// inWorld runs the calling test once more, in namespaces of their own.
+func inWorld(t *testing.T, agent string, args ...string) {
 	// The child is killed when the thread that started it ends.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	dir, err := os.MkdirTemp("/var/tmp", "soak")
 	if err != nil {
-		return nil, err
+		t.Error(err)
+		return
 	}
 	defer os.RemoveAll(dir)
 	var limit time.Duration // none
@@ -103,19 +105,21 @@ func runWorker(t *testing.T, agent string, share, seed int) ([]byte, error) {
 		limit = time.Until(deadline) - 10*time.Second // so that it can still say where it was
 	}
 	// The shell is process 1: it reaps whatever loses its parent.
-	worker := exec.CommandContext(t.Context(), "/bin/sh", "-c", `"$@"; exit $?`, "sh", os.Args[0],
-		"-test.run=^TestSequences$", "-test.v", fmt.Sprintf("-test.timeout=%s", limit),
-		fmt.Sprintf("-rapid.checks=%d", share), fmt.Sprintf("-rapid.seed=%d", seed), "-rapid.steps=8", "-rapid.nofailfile", "-rapid.shrinktime=60s")
+	args = append([]string{"-c", `"$@"; exit $?`, "sh", os.Args[0], "-test.run=^" + t.Name() + "$", "-test.v", fmt.Sprintf("-test.timeout=%s", limit)}, args...)
+	worker := exec.CommandContext(t.Context(), "/bin/sh", args...)
 	worker.Env = append(os.Environ(), agentVariable+"="+agent, dirVariable+"="+dir)
 	worker.SysProcAttr = &syscall.SysProcAttr{
 		Cloneflags: syscall.CLONE_NEWNET | syscall.CLONE_NEWPID | syscall.CLONE_NEWNS,
 		Pdeathsig:  syscall.SIGKILL,
 	}
+	var out bytes.Buffer
+	worker.Stdout, worker.Stderr = &out, &out
 	if testing.Verbose() {
 		worker.Stdout, worker.Stderr = os.Stdout, os.Stderr
-		return nil, worker.Run()
 	}
-	return worker.CombinedOutput()
+	if err := worker.Run(); err != nil {
+		t.Errorf("%v\n%s", err, &out)
+	}
 }
 
 // runSequences runs a worker's share, each in a world made anew.

@@ -54,10 +54,14 @@ func (s *session) actions() map[string]func(*rapid.T) {
 }
 
 func draw[T any](s *session, what string, from ...T) T {
-	return rapid.SampledFrom(from).Draw(s.t, what)
+	return drawn(s, what, rapid.SampledFrom(from))
 }
 
-func (s *session) coin(what string) bool { return rapid.Bool().Draw(s.t, what) }
+func drawn[T any](s *session, what string, from *rapid.Generator[T]) T {
+	return from.Draw(s.t.(*rapid.T), what)
+}
+
+func (s *session) coin(what string) bool { return drawn(s, what, rapid.Bool()) }
 
 func (s *session) somePass() { s.pass(draw(s, "start", byHand, byTimer)) }
 
@@ -221,7 +225,7 @@ func (s *session) killAgent() {
 	s.change()
 	moment := draw(s, "moment", moments...)
 	if s.coin("at any time") {
-		moment = fmt.Sprintf("%dms", rapid.IntRange(1, 400).Draw(s.t, "after"))
+		moment = fmt.Sprintf("%dms", drawn(s, "after", rapid.IntRange(1, 400)))
 	}
 	s.passKilled(draw(s, "start", byHand, byTimer), moment)
 	if s.coin("and once more") {
