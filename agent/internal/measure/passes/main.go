@@ -9,7 +9,7 @@
 // With -live the agent does not run in a folder, but on this host, whose nginx,
 // dnsmasq and systemd it then uses: for machines made for it.
 //
-// usage: passes -agent FILE -minimal FILE -bare FILE -root DIR [-services N] [-runs N] [-live] [-tls | -apply]
+// usage: passes -agent FILE -minimal FILE -bare FILE -root DIR [-services N] [-small N] [-runs N] [-live] [-tls | -apply]
 package main
 
 import (
@@ -35,6 +35,7 @@ func main() {
 	flag.StringVar(&s.bare, "bare", "", "the `FILE` of the server that answers 304")
 	flag.StringVar(&s.root, "root", "", "an empty `DIR`, with mnt/volumes a mount point")
 	flag.IntVar(&s.services, "services", 100, "HTTP services of the site")
+	flag.IntVar(&s.small, "small", 0, "compare with a site of so many HTTP services, in the folder small below -root")
 	flag.IntVar(&s.runs, "runs", 41, "runs of each program")
 	flag.BoolVar(&s.tls, "tls", false, "check in over TLS")
 	flag.BoolVar(&s.live, "live", false, "work on this host instead of below -root")
@@ -48,7 +49,7 @@ func main() {
 
 type setup struct {
 	agent, minimal, bare, root string
-	services, runs             int
+	services, small, runs      int
 	tls, apply, live           bool
 }
 
@@ -66,24 +67,44 @@ type cost struct {
 }
 
 func (s *setup) run() error {
-	// A first pass is measured by removing what an earlier one wrote.
-	if made, err := os.Stat(filepath.Join(s.root, "mnt/volumes")); s.root == "" || s.root == "/" || err != nil || !made.IsDir() {
-		return fmt.Errorf("-root %q: give a folder of its own, with mnt/volumes in it", s.root)
-	}
 	if s.apply && s.live {
 		return errors.New("-apply needs a folder: leave out -live")
 	}
-	snapshot := site(s.services)
-	file := filepath.Join(s.root, "answer.json")
-	if err := os.WriteFile(file, snapshot, 0o600); err != nil {
-		return err
-	}
-	url, stop, err := s.serve(file)
+	site, stop, err := s.prepare()
 	if err != nil {
 		return err
 	}
 	defer stop()
+	switch {
+	case s.apply:
+		return s.measureApply(site.pass)
+	case s.small > 0:
+		return s.measureSizes(site)
+	}
+	return s.measureUnchanged(site)
+}
 
+// measured is a site to measure passes for.
+type measured struct {
+	pass      func() *exec.Cmd
+	url, etag string // for a check-in
+}
+
+// prepare makes a site, with a manager of its own.
+func (s *setup) prepare() (measured, func(), error) {
+	// A first pass is measured by removing what an earlier one wrote.
+	if made, err := os.Stat(filepath.Join(s.root, "mnt/volumes")); s.root == "" || s.root == "/" || err != nil || !made.IsDir() {
+		return measured{}, nil, fmt.Errorf("-root %q: give a folder of its own, with mnt/volumes in it", s.root)
+	}
+	snapshot := site(s.services)
+	file := filepath.Join(s.root, "answer.json")
+	if err := os.WriteFile(file, snapshot, 0o600); err != nil {
+		return measured{}, nil, err
+	}
+	url, stop, err := s.serve(file)
+	if err != nil {
+		return measured{}, nil, err
+	}
 	pass := func() *exec.Cmd {
 		command := exec.Command(s.agent)
 		if !s.live {
@@ -92,20 +113,43 @@ func (s *setup) run() error {
 		command.Env = []string{"PATH=" + os.Getenv("PATH"), "SITE_ID=1", "MANAGER_URL=" + url, "API_KEY=measured", "AGENT_HOSTNAME=agent", s.trust()}
 		return command
 	}
-	if s.apply {
-		return s.measureApply(pass)
+	return measured{pass, url + "/api/v1/agents", fmt.Sprintf(`"%x"`, sha256.Sum256(snapshot))}, stop, nil
+}
+
+// measureSizes compares unchanged passes for a large and a small site.
+func (s *setup) measureSizes(large measured) error {
+	other := *s
+	other.root, other.services = filepath.Join(s.root, "small"), s.small
+	small, stop, err := other.prepare()
+	if err != nil {
+		return err
 	}
-	return s.measureUnchanged(pass, url+"/api/v1/agents", fmt.Sprintf(`"%x"`, sha256.Sum256(snapshot)))
+	defer stop()
+	programs := []*program{
+		{name: fmt.Sprintf("%d HTTP services", s.services), command: large.pass},
+		{name: fmt.Sprintf("%d HTTP services", s.small), command: small.pass},
+	}
+	for _, p := range programs {
+		if err := settle(p.command); err != nil {
+			return err
+		}
+	}
+	if err := alternate(programs, s.runs); err != nil {
+		return err
+	}
+	report(programs)
+	ratios("large / small", programs[0], programs[1])
+	return nil
 }
 
 // measureUnchanged compares passes in which there is nothing to do.
-func (s *setup) measureUnchanged(pass func() *exec.Cmd, url, etag string) error {
-	if err := settle(pass); err != nil {
+func (s *setup) measureUnchanged(site measured) error {
+	if err := settle(site.pass); err != nil {
 		return err
 	}
-	agent := &program{name: "agent, unchanged pass", command: pass}
+	agent := &program{name: "agent, unchanged pass", command: site.pass}
 	minimal := &program{name: "minimal Go program", command: func() *exec.Cmd {
-		command := exec.Command(s.minimal, url, etag)
+		command := exec.Command(s.minimal, site.url, site.etag)
 		command.Stdin = strings.NewReader(body)
 		command.Env = []string{s.trust()}
 		return command
@@ -118,13 +162,17 @@ func (s *setup) measureUnchanged(pass func() *exec.Cmd, url, etag string) error 
 		return err
 	}
 	report(programs)
-	// The machine may be busy with other things: a ratio is that of two runs
-	// that followed each other.
-	ratio := func(of func(cost) float64) float64 {
-		return median(len(agent.costs), func(i int) float64 { return of(agent.costs[i]) / of(minimal.costs[i]) })
-	}
-	fmt.Printf("%-24s %8.2f x %8.2f x %8.2f x\n", "agent / minimal", ratio(wall), ratio(cpu), ratio(peak))
+	ratios("agent / minimal", agent, minimal)
 	return nil
+}
+
+// ratios prints how two programs compare. The machine may be busy with other
+// things: a ratio is that of two runs that followed each other.
+func ratios(name string, a, b *program) {
+	ratio := func(of func(cost) float64) float64 {
+		return median(len(a.costs), func(i int) float64 { return of(a.costs[i]) / of(b.costs[i]) })
+	}
+	fmt.Printf("%-24s %8.2f x %8.2f x %8.2f x\n", name, ratio(wall), ratio(cpu), ratio(peak))
 }
 
 // measureApply measures first passes, and nginx's own test of what they made.
