@@ -20,12 +20,13 @@ func (p *pass) ensure(ctx context.Context) {
 	}
 	ctx, cancel := context.WithDeadline(ctx, p.started.Add(workLimit))
 	defer cancel()
-	p.ensured = digest(p.accepted.Data)
+	p.ensured = p.accepted.Digest()
 	p.applied[p.ensured] = true
 	p.probe(ctx)
 
 	var running sync.WaitGroup
-	running.Go(func() { p.ensureVolumes(ctx) })
+	site := p.accepted.Snapshot.Site
+	running.Go(func() { p.ensureVolumes(ctx, site) })
 	p.ensureServices(ctx)
 	running.Wait()
 
@@ -41,12 +42,12 @@ func (p *pass) ensure(ctx context.Context) {
 
 // ensureVolumes makes sure of the volume directories and notes results that
 // are new.
-func (p *pass) ensureVolumes(ctx context.Context) {
-	if p.accepted.Snapshot.Site == nil {
+func (p *pass) ensureVolumes(ctx context.Context, site *checkin.Site) {
+	if site == nil {
 		return
 	}
 	v := &p.state.Volumes
-	results, records := volumes.Ensure(ctx, p.accepted.Snapshot.Site.Volumes, v.Records, volumes.Options{Root: p.Root})
+	results, records := volumes.Ensure(ctx, site.Volumes, v.Records, volumes.Options{Root: p.Root})
 	v.Records = records
 	if stopped(ctx) {
 		return // volumes that were not tried have not failed

@@ -82,12 +82,12 @@ func Foresee(ctx context.Context, o Options, folder string) (Foreseen, Code, err
 	p.recogniseHost(ctx)
 	p.reviewHeldBack()
 	p.rounds = 1
-	before := digest(p.accepted.Data)
+	before := p.accepted.Digest()
 	if _, p.manager = p.checkIn(ctx); p.accepted.Data == nil {
 		return Foreseen{Manager: p.manager, Guard: p.state.Guard, Removing: p.removing}, p.conclude(), nil
 	}
 	f := Foreseen{
-		Manager: p.manager, ETag: p.accepted.ETag, Fresh: digest(p.accepted.Data) != before, AcceptedAt: dir.AcceptedAt(),
+		Manager: p.manager, ETag: p.accepted.ETag, Fresh: p.accepted.Digest() != before, AcceptedAt: dir.AcceptedAt(),
 		Guard: p.state.Guard, Removing: p.removing,
 	}
 	p.foresee(ctx, &f)
@@ -102,7 +102,7 @@ func Foresee(ctx context.Context, o Options, folder string) (Foreseen, Code, err
 func (p *pass) foresee(ctx context.Context, f *Foreseen) {
 	ctx, cancel := context.WithDeadline(ctx, p.started.Add(workLimit))
 	defer cancel()
-	p.ensured = digest(p.accepted.Data)
+	p.ensured = p.accepted.Digest()
 	p.probe(ctx)
 	p.ensureServices(ctx)
 	for _, service := range p.services {

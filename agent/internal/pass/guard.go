@@ -43,7 +43,7 @@ func (p *pass) reviewHeldBack() {
 
 // judge returns why a snapshot has to be held back, or nil.
 func (p *pass) judge(snapshot state.Accepted) *checkin.Guard {
-	if p.RemovalGuard == 0 || snapshot.Snapshot.RemovalsConfirmed || digest(snapshot.Data) == digest(p.accepted.Data) {
+	if p.RemovalGuard == 0 || snapshot.Snapshot.RemovalsConfirmed || snapshot.Digest() == p.accepted.Digest() {
 		return nil
 	}
 	for _, kind := range []checkin.GuardKind{checkin.GuardServices, checkin.GuardReservations} {
@@ -77,7 +77,13 @@ func (p *pass) running(service string) checkin.Snapshot {
 	stands := p.state.Services[service]
 	outdated := running.ETag != stands.RunningETag && stands.RunningETag == p.accepted.ETag
 	if stands.Digests != nil && (running.Data == nil || outdated) {
-		return p.accepted.Snapshot
+		running = p.accepted
+	}
+	if running.Outlined {
+		if running, err = running.Whole(); err != nil {
+			p.Log.Warn("going on with less knowledge", "error", err)
+			return checkin.Snapshot{}
+		}
 	}
 	return running.Snapshot
 }
@@ -85,7 +91,7 @@ func (p *pass) running(service string) checkin.Snapshot {
 // holdBack keeps a snapshot out of force. It returns false if that is so
 // already, and has been told.
 func (p *pass) holdBack(snapshot state.Accepted, guard *checkin.Guard) (fresh bool) {
-	fresh = p.heldBack.Data == nil || digest(snapshot.Data) != digest(p.heldBack.Data)
+	fresh = p.heldBack.Data == nil || snapshot.Digest() != p.heldBack.Digest()
 	p.heldBack, p.state.Guard = snapshot, guard
 	if fresh {
 		// Of its volumes those that run are told; a new one stays pending.

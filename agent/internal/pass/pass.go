@@ -172,7 +172,7 @@ func resume(o Options, dir *state.Dir) *pass {
 	p := prepare(o)
 	p.dir = dir
 	var warnings []error
-	p.state, p.accepted, warnings = dir.Load()
+	p.state, p.accepted, warnings = dir.LoadOutlined(p.Version)
 	for _, warning := range warnings {
 		o.Log.Warn("going on with less knowledge", "error", warning)
 	}
@@ -291,7 +291,7 @@ func (p *pass) accept(answer checkin.Answer) (fresh bool, err error) {
 		p.Log.Warn("manager went back to an earlier snapshot of this pass: left for the next one", "etag", answer.ETag)
 		return false, nil
 	}
-	if received != digest(p.accepted.Data) {
+	if received != p.accepted.Digest() {
 		p.Log.Info("snapshot received", "etag", answer.ETag)
 	}
 	p.takeOver(snapshot)
@@ -311,6 +311,32 @@ func (p *pass) takeOver(snapshot state.Accepted) {
 	p.dropHeldBack()
 }
 
+// complete reads all of the accepted snapshot, if only its outline is known: a
+// pass in which nothing has changed has no need of more.
+func (p *pass) complete() error {
+	if !p.accepted.Outlined {
+		return nil
+	}
+	whole, err := p.accepted.Whole()
+	if err != nil {
+		p.state.Outline = nil // the next pass begins with the file
+		return err
+	}
+	p.accepted = whole
+	return nil
+}
+
+// outline keeps of the accepted snapshot what the next pass has to know.
+func (p *pass) outline() {
+	if p.accepted.Outlined || p.accepted.Data == nil {
+		return
+	}
+	var err error
+	if p.state.Outline, err = state.NewOutline(p.accepted, render.CertificateDomains(p.accepted.Snapshot, ""), p.Version); err != nil {
+		p.fault(err)
+	}
+}
+
 // fault notes that the agent could not do its own work.
 func (p *pass) fault(err error) {
 	p.own = append(p.own, err)
@@ -318,6 +344,7 @@ func (p *pass) fault(err error) {
 }
 
 func (p *pass) save() {
+	p.outline()
 	if err := p.dir.SaveState(p.state); err != nil {
 		p.fault(err)
 	}

@@ -27,6 +27,10 @@ func (p *pass) ensureServices(ctx context.Context) {
 		p.logStillLeftOut()
 		return
 	}
+	if err := p.complete(); err != nil {
+		p.fault(err)
+		return
+	}
 	facts := p.renderFacts()
 	results := make([]state.Service, len(p.services))
 	var running sync.WaitGroup

@@ -82,32 +82,42 @@ func (d *Dir) AcceptedAt() time.Time {
 // Load reads both files. It cannot fail: the errors are warnings, one per
 // damaged file, of which as much is taken as makes sense. A missing file is a
 // first run and needs no warning.
-func (d *Dir) Load() (State, Accepted, []error) {
+func (d *Dir) Load() (State, Accepted, []error) { return d.load(d.loadState()) }
+
+// load adds the accepted snapshot to a state, and to what is to be warned of.
+func (d *Dir) load(state State, stateErr error) (State, Accepted, []error) {
+	var accepted Accepted
+	content, err := d.read(snapshotFile)
+	if err == nil && content != nil {
+		accepted, err = parseAccepted(content)
+	}
+	if accepted.Snapshot.Site != nil {
+		state.RealSite = true
+	}
 	var warnings []error
-	warn := func(name string, err error) {
-		if err != nil {
-			warnings = append(warnings, fmt.Errorf("load %s: %w", filepath.Join(d.path, name), err))
+	for _, warning := range []error{stateErr, d.damage(snapshotFile, err)} {
+		if warning != nil {
+			warnings = append(warnings, warning)
 		}
 	}
+	return state, accepted, warnings
+}
 
+func (d *Dir) loadState() (State, error) {
 	var state State
 	content, err := d.read(stateFile)
 	if err == nil && content != nil {
 		state, err = parseState(content)
 	}
-	warn(stateFile, err)
+	return state, d.damage(stateFile, err)
+}
 
-	var accepted Accepted
-	content, err = d.read(snapshotFile)
-	if err == nil && content != nil {
-		accepted, err = parseAccepted(content)
+// damage names the file with an error, if there is one.
+func (d *Dir) damage(name string, err error) error {
+	if err == nil {
+		return nil
 	}
-	warn(snapshotFile, err)
-
-	if accepted.Snapshot.Site != nil {
-		state.RealSite = true
-	}
-	return state, accepted, warnings
+	return fmt.Errorf("load %s: %w", filepath.Join(d.path, name), err)
 }
 
 // SaveState writes state.json if it differs from what was last loaded or

@@ -14,6 +14,9 @@ var errEmpty = errors.New("the file is empty")
 // parseState reads as much of state.json as makes sense: a field of an odd
 // form is left out and named in the error, the others are kept.
 func parseState(content []byte) (State, error) {
+	if s, ok := parseWhole(content); ok {
+		return s, nil
+	}
 	fields, err := object(content)
 	if err != nil {
 		return State{}, err
@@ -32,11 +35,27 @@ func parseState(content []byte) (State, error) {
 		take(fields, "probes", &s.Probes),
 		take(fields, "machineId", &s.MachineID),
 		take(fields, "hostname", &s.Hostname),
+		take(fields, "outline", &s.Outline),
 		takeEarlier(fields, &s),
 	)
 	s.dropOddTags()
 	s.dropOddResults()
 	return s, err
+}
+
+// parseWhole reads a file as this generation of the agent writes it, at once.
+func parseWhole(content []byte) (State, bool) {
+	var file struct {
+		State
+		ETag      json.RawMessage `json:"etag"` // of an earlier generation, and so is this:
+		LastApply json.RawMessage `json:"lastApply"`
+	}
+	if !bytes.HasPrefix(content, []byte("{")) || json.Unmarshal(content, &file) != nil || file.ETag != nil || file.LastApply != nil {
+		return State{}, false
+	}
+	file.dropOddTags()
+	file.dropOddResults()
+	return file.State, true
 }
 
 // object reads one JSON object without looking into its fields.

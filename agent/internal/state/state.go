@@ -7,6 +7,8 @@
 package state
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"time"
 
@@ -46,6 +48,8 @@ type State struct {
 	MachineID string `json:"machineId,omitempty"`
 	// Hostname is the name by which the manager knows this agent.
 	Hostname string `json:"hostname,omitempty"`
+	// Outline is that of the accepted snapshot, or nil.
+	Outline *Outline `json:"outline,omitempty"`
 }
 
 // Hold suspends apply for a service, from one time until another.
@@ -139,4 +143,17 @@ type Accepted struct {
 	ETag     string           // empty if the manager sent none that can be sent back
 	Data     json.RawMessage  // the exact JSON; nil if there is no snapshot
 	Snapshot checkin.Snapshot // Data, parsed
+	// Outlined is true if Snapshot is not all of Data but its Outline.
+	Outlined bool
+	// Sum is the digest of Data, if it is known: see Digest.
+	Sum string
+}
+
+// Digest identifies the content: it is the hexadecimal SHA-256 of Data.
+func (a Accepted) Digest() string {
+	if a.Sum != "" {
+		return a.Sum
+	}
+	sum := sha256.Sum256(a.Data)
+	return hex.EncodeToString(sum[:])
 }

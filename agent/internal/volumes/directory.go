@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 
 	"golang.org/x/sys/unix"
 
@@ -24,6 +25,7 @@ const parentMode = 0o755
 // changed by the goroutines of single volumes.
 type host struct {
 	root   string
+	top    dir // root, open for as long as anybody may use it
 	mounts *mountTable
 	ids    idMaps
 	hung   map[string]bool // by mount point; used by Ensure alone
@@ -38,12 +40,18 @@ func readHost(root string) (*host, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the id maps of this host: %w", err)
 	}
-	return &host{root: root, mounts: mounts, ids: ids, hung: map[string]bool{}}, nil
+	top, err := openRoot(root)
+	if err != nil {
+		return nil, err
+	}
+	h := &host{root: root, top: top, mounts: mounts, ids: ids, hung: map[string]bool{}}
+	runtime.AddCleanup(h, dir.close, top) // one that hangs has it in use still
+	return h, nil
 }
 
 // ensure carries out one order.
 func (h *host) ensure(ctx context.Context, o order) outcome {
-	reached, missing, err := reach(h.root, o.HostPath)
+	reached, missing, err := h.reach(o.HostPath)
 	if err != nil {
 		return outcome{err: err}
 	}

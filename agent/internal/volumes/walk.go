@@ -32,6 +32,15 @@ type owner struct {
 	mode     uint32 // permission, set-id and sticky bits
 }
 
+// reach is the function of that name, but for a volume that is there, as most
+// are: one step leads to it. What is in the way of that, the walk finds out.
+func (h *host) reach(path string) (reached dir, missing []string, err error) {
+	if reached, err = h.top.child(path[1:]); err == nil {
+		return reached, nil, nil
+	}
+	return reach(h.root, path)
+}
+
 // reach walks to path below root as far as it exists. It returns the last
 // directory reached, for the caller to close, and the names that are missing
 // below it. Links lead nowhere, not even to where they should.
@@ -63,8 +72,8 @@ func openRoot(root string) (dir, error) {
 	return dir{fd: fd, path: root}, nil
 }
 
-// child opens a directory inside d; name has no slash. One component at a
-// time lets the error name it.
+// child opens a directory below d. An error names the right component only if
+// name is one.
 func (d dir) child(name string) (dir, error) {
 	path := d.path + "/" + name
 	fd, err := unix.Openat2(d.fd, name, &unix.OpenHow{
