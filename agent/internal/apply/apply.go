@@ -429,29 +429,31 @@ func (r *run) rollBack(ctx context.Context, cause error, mayBeLoaded bool) Repor
 		return r.rejected(cause)
 	}
 	if undo != nil {
-		return r.failed(checkin.OutcomeStuck, fmt.Errorf("%w\ngoing back to the previous configuration: %w", cause, undo))
+		r.failed(checkin.OutcomeStuck, cause) // what is found wrong with the version before is no fault of the candidate's
+		r.report.Message += "\ngoing back to the previous configuration: " + undo.Error()
+		return r.report
 	}
 	return r.failed(checkin.OutcomeRolledBack, cause)
 }
 
-// reactivate has the process load what was restored. If that is the work of
-// somebody else and refused, a process that runs is left as it is.
+// reactivate has the process load what was restored. If that may be the work of
+// somebody else and is refused, a process that runs is left as it is.
 func (r *run) reactivate(ctx context.Context, main bool) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), Overrun)
 	defer cancel()
-	if path := r.files.main().Path; r.isForeign(path) {
+	if path := r.files.main().Path; !r.wasInForce(path) {
 		if err := r.service.test(ctx, path, path); err != nil {
-			return fmt.Errorf("not loaded, since somebody else has edited it and it is refused: %w", err)
+			return fmt.Errorf("not loaded, since it is refused, and not what this agent has put there: %w", err)
 		}
 	}
 	return r.service.Activate(ctx, Activation{Files: r.files.paths(), Main: main})
 }
 
-// isForeign reports whether a live file is known to be another than the one that
-// was in force.
-func (r *run) isForeign(path string) bool {
-	last, old := r.last[path], r.earlier.old(path)
-	return (last != "" || old != "") && !holds(path, last) && !holds(path, old)
+// wasInForce reports whether a live file is known to be the one that was in
+// force.
+func (r *run) wasInForce(path string) bool {
+	live := liveDigest(path)
+	return live != "" && (live == r.last[path] || live == r.earlier.old(path))
 }
 
 func (r *run) rejected(cause error) Report {

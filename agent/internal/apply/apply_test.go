@@ -23,7 +23,7 @@ func TestApply(t *testing.T) {
 		outcome     checkin.Outcome
 		message     string
 		runs        string // the revision that runs afterwards
-		tests       int
+		tests       int    // also of what was there before, of which nothing is known
 		activations int
 	}{
 		"good": {
@@ -85,17 +85,17 @@ func TestApply(t *testing.T) {
 		},
 		"reload fails": {
 			func(_ *testing.T, s *site) { s.reloadFaults = []error{errors.New("job failed")} },
-			checkin.OutcomeRolledBack, "job failed", "A", 1, 2,
+			checkin.OutcomeRolledBack, "job failed", "A", 2, 2,
 		},
 		"proof fails": {
 			func(_ *testing.T, s *site) { s.refuses = "B" },
-			checkin.OutcomeRolledBack, "still could not bind()", "A", 1, 2,
+			checkin.OutcomeRolledBack, "still could not bind()", "A", 2, 2,
 		},
 		"reload fails twice": {
 			func(_ *testing.T, s *site) {
 				s.reloadFaults = []error{errors.New("job failed"), errors.New("job failed again")}
 			},
-			checkin.OutcomeStuck, "job failed\ngoing back to the previous configuration: job failed again", "A", 1, 2,
+			checkin.OutcomeStuck, "job failed\ngoing back to the previous configuration: job failed again", "A", 2, 2,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

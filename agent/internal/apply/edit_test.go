@@ -105,7 +105,7 @@ func TestGoingBackToAnEdit(t *testing.T) {
 			switch {
 			case refused:
 				if report.Outcome != checkin.OutcomeStuck || s.running() != (loaded{"main A", "A"}) ||
-					!strings.Contains(report.Message, "not loaded, since somebody else has edited it and it is refused: no such directive") {
+					!strings.Contains(report.Message, "not loaded, since it is refused, and not what this agent has put there: no such directive") {
 					t.Errorf("%+v, runs %+v", report, s.running())
 				}
 			case report.Outcome != checkin.OutcomeRolledBack || s.running() != (loaded{"edited", "A"}):
@@ -130,4 +130,22 @@ func TestWhatIsInForceAndNotRememberedIsNoEdit(t *testing.T) {
 		t.Errorf("%+v", report)
 	}
 	s.check(t, "B")
+}
+
+// With its memory, an agent has lost what was in force: what it goes back to may
+// be anything.
+func TestGoingBackToWhatNobodyKnows(t *testing.T) {
+	s, _, _ := edited(t, false)
+	s.reloadFaults = []error{errors.New("still could not bind()")}
+	service := s.service()
+	service.Test = func(_ context.Context, candidate, live string) error {
+		if candidate == live {
+			return &Fault{Words: "no such directive"}
+		}
+		return nil
+	}
+	report := s.engine().Apply(t.Context(), service, s.wanted("B"), nil)
+	if report.Outcome != checkin.OutcomeStuck || report.Fault != nil || s.running() != (loaded{"main A", "A"}) {
+		t.Errorf("%+v, runs %+v", report, s.running())
+	}
 }

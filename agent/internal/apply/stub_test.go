@@ -99,7 +99,7 @@ func (s *site) service() Service {
 		Ready:     func(context.Context) error { return s.notReady },
 		Test: func(_ context.Context, candidate, live string) error {
 			s.tests++
-			if beside, err := filepath.EvalSymlinks(live); err == nil && filepath.Dir(candidate) != filepath.Dir(beside) {
+			if beside, err := filepath.EvalSymlinks(live); err == nil && candidate != live && filepath.Dir(candidate) != filepath.Dir(beside) {
 				return errors.New("the candidate does not lie beside the live file")
 			}
 			if s.unstage != "" {
