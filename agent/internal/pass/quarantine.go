@@ -27,7 +27,7 @@ const (
 // Why a search ended before the service was in force.
 var (
 	errNotRecords = errors.New("no record is to blame")
-	errNoTime     = errors.New("the search for the record at fault goes on in the next pass")
+	errNoTime     = errors.New("the search for the record at fault goes on with the next try")
 )
 
 // wholeError says why the configuration is refused as a whole.

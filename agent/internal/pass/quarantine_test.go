@@ -626,7 +626,7 @@ func TestASearchGoesOn(t *testing.T) {
 			x.bad[hostName(4*i)] = "bad"
 		}
 		got := x.pass(hosts(16))
-		isRefused(t, got, "bad", "goes on in the next pass")
+		isRefused(t, got, "bad", "goes on with the next try")
 		x.serves(without(12)...)
 		x.tested(16, 15)
 		if got.Retry != nil || got.Quarantine.Tests != 2 || len(got.Quarantined) != 2 {
@@ -946,7 +946,7 @@ func TestASearchThatFindsNothingWaits(t *testing.T) {
 		x.pass(hosts(19))
 		x.perServer = 600 * time.Millisecond
 		x.mute[hostName(15)] = "bad"
-		isRefused(t, x.pass(hosts(20)), "goes on in the next pass")
+		isRefused(t, x.pass(hosts(20)), "goes on with the next try")
 		x.pass(hosts(20))
 		x.tested()
 	})
