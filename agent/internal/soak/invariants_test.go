@@ -136,6 +136,9 @@ func (s *session) checkReport(r result, told checkin.Request) {
 	if r.code < worst {
 		s.wrong("exit status %d, although it reported what is worth %d", r.code, worst)
 	}
+	if outcome := told.Services["nginx"].Outcome; outcome != "" {
+		s.checkCertificates(told, outcome == checkin.OutcomeApplied || outcome == checkin.OutcomeUnchanged)
+	}
 	if told.Running != nil {
 		s.checkRunning(told)
 	}

@@ -36,11 +36,12 @@ type session struct {
 	srv   map[string]bool
 	once  map[string]map[backend]bool // what was behind a host name or port so far
 
-	taken   map[socket]func() // ports that another process has, and how it gives them back
-	inForce map[string]force  // by service, as it was reported last
-	before  map[string]force  // the same ahead of the pass
-	whole   string            // the tag last reported to run as a whole
-	meant   string            // the tag that is meant to be in force, not one that is held back; empty if not known
+	pairs   map[string]checkin.CertificateState // of certificate and key, by domain
+	taken   map[socket]func()                   // ports that another process has, and how it gives them back
+	inForce map[string]force                    // by service, as it was reported last
+	before  map[string]force                    // the same ahead of the pass
+	whole   string                              // the tag last reported to run as a whole
+	meant   string                              // the tag that is meant to be in force, not one that is held back; empty if not known
 	// remains are candidates of a pass that was killed: loaded by nothing, and
 	// cleared away when the service is applied next.
 	remains map[string]bool
@@ -69,9 +70,12 @@ func (w *world) begin(t rapid.TB) *session {
 	s := &session{
 		world: w, t: t, started: time.Now(), site: firstSite(), names: map[string]bool{}, ports: map[socket]bool{},
 		hosts: map[string]bool{}, srv: map[string]bool{}, once: map[string]map[backend]bool{},
-		taken: map[socket]func(){}, inForce: map[string]force{}, disturbed: map[string]bool{}, held: map[string]bool{}, cutShort: map[string]bool{}, remains: map[string]bool{},
+		pairs: map[string]checkin.CertificateState{}, taken: map[socket]func(){}, inForce: map[string]force{}, disturbed: map[string]bool{}, held: map[string]bool{}, cutShort: map[string]bool{}, remains: map[string]bool{},
 	}
 	must(t, w.reset(), putOverrides())
+	for _, domain := range domains {
+		s.pairs[domain] = checkin.CertificateMissing
+	}
 	s.publish()
 	s.pass(byHand)
 	s.question = ask(w.machine.dnsmasq())

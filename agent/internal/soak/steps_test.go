@@ -36,6 +36,7 @@ func (s *session) actions() map[string]func(*rapid.T) {
 		"the manager is not well":       s.manageBadly,
 		"a file is edited":              s.editFile,
 		"templates change":              s.changeTemplates,
+		"a certificate changes":         s.changeCertificate,
 		"state is lost":                 s.loseState,
 		"removals are confirmed":        func() { s.confirm(); s.somePass() },
 		"a service is held":             s.hold,
