@@ -120,3 +120,19 @@ func TestVolumesOfARealMount(t *testing.T) {
 		t.Errorf("something was made: %v", entries)
 	}
 }
+
+// A file system that is mounted twice may be read-only in one place alone.
+func TestABindMountThatIsReadOnly(t *testing.T) {
+	if !inNamespace(t) {
+		return
+	}
+	must(t, unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""))
+	dir := t.TempDir()
+	must(t, os.MkdirAll(dir+"/free", 0o755))
+	must(t, os.MkdirAll(dir+"/locked", 0o755))
+	must(t, unix.Mount(dir+"/locked", dir+"/locked", "", unix.MS_BIND, ""))
+	defer unix.Unmount(dir+"/locked", unix.MNT_DETACH)
+	must(t, unix.Mount("", dir+"/locked", "", unix.MS_BIND|unix.MS_REMOUNT|unix.MS_RDONLY, ""))
+	wantLines(t, space(t.Context(), []string{dir + "/free", dir + "/locked"}),
+		" …  : "+dir+"/free: … free", "FAIL  : "+dir+"/locked: mounted read-only. To do: mount -o remount,rw "+dir+"/locked")
+}

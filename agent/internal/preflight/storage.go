@@ -37,10 +37,17 @@ type filesystem struct {
 	stat  unix.Statfs_t
 }
 
+// mounted is a file system in one of the ways in which it is mounted: a bind
+// mount may be read-only where the others are not.
+type mounted struct {
+	id       unix.Fsid
+	readOnly bool
+}
+
 // space looks at the file system of each folder, each file system once.
 func space(ctx context.Context, folders []string) []Finding {
 	var found []Finding
-	byID := map[unix.Fsid]*filesystem{}
+	known := map[mounted]*filesystem{}
 	var order []*filesystem
 	for _, folder := range folders {
 		stat, err := statfs(ctx, existing(folder))
@@ -48,12 +55,13 @@ func space(ctx context.Context, folders []string) []Finding {
 			found = append(found, warn("ls -ld "+folder, "%s: %v", folder, err))
 			continue
 		}
-		if known := byID[stat.Fsid]; known != nil {
-			known.paths = append(known.paths, folder)
+		way := mounted{stat.Fsid, stat.Flags&unix.ST_RDONLY != 0}
+		if fs := known[way]; fs != nil {
+			fs.paths = append(fs.paths, folder)
 			continue
 		}
 		fs := &filesystem{[]string{folder}, stat}
-		byID[stat.Fsid] = fs
+		known[way] = fs
 		order = append(order, fs)
 	}
 	for _, fs := range order {
