@@ -61,10 +61,14 @@ func comparedWith(f pass.Foreseen) string {
 	switch at := f.AcceptedAt.Local().Format("2006-01-02 15:04:05 MST"); {
 	case f.Fresh:
 		fmt.Fprintf(&text, "compared with %s, which the manager has just sent\n", snapshot)
+	case f.Released:
+		fmt.Fprintf(&text, "compared with %s, which was held back and would be accepted now\n", snapshot)
 	case f.AcceptedAt.IsZero():
 		text.WriteString("no snapshot was ever accepted: nothing would be done\n")
 	case f.Manager != nil:
 		fmt.Fprintf(&text, "compared with %s, accepted %s\n", snapshot, at)
+	case f.Guard != nil:
+		fmt.Fprintf(&text, "compared with %s, accepted %s; what the manager has is held back\n", snapshot, at)
 	default:
 		fmt.Fprintf(&text, "compared with %s, accepted %s; the manager has nothing newer\n", snapshot, at)
 	}

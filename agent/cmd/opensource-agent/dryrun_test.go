@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -9,6 +10,7 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+	"time"
 
 	"opensource.internal/agent/checkin"
 	"opensource.internal/agent/internal/pass"
@@ -110,5 +112,22 @@ func TestDryRunWithoutASnapshot(t *testing.T) {
 	d.says(d.run(pass.ManagerAway, "--dry-run"), "no snapshot was ever accepted: nothing would be done\n")
 	if left := treeOf(t, d.root); len(left) > 0 {
 		t.Errorf("made: %q", left)
+	}
+}
+
+func TestDryRunSaysWhatTheHostIsComparedWith(t *testing.T) {
+	accepted := time.Date(2026, 12, 1, 12, 0, 0, 0, time.Local)
+	since := accepted.Format("2006-01-02 15:04:05 MST")
+	for want, f := range map[string]pass.Foreseen{
+		"compared with snapshot abc, which the manager has just sent\n":                                 {ETag: `"abc"`, Fresh: true},
+		"compared with snapshot abc, accepted " + since + "; the manager has nothing newer\n":           {ETag: `"abc"`, AcceptedAt: accepted},
+		"compared with snapshot abc, accepted " + since + "; what the manager has is held back\n":       {ETag: `"abc"`, AcceptedAt: accepted, Guard: &checkin.Guard{}},
+		"compared with snapshot abc, which was held back and would be accepted now\n":                   {ETag: `"abc"`, Released: true},
+		"no answer of the manager to go by: gone\ncompared with snapshot abc, accepted " + since + "\n": {ETag: `"abc"`, AcceptedAt: accepted, Manager: errors.New("gone")},
+		"no snapshot was ever accepted: nothing would be done\n":                                        {},
+	} {
+		if got := comparedWith(f); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
 	}
 }

@@ -25,6 +25,9 @@ type Foreseen struct {
 	// whether it has come just now. There is no tag if there is no snapshot.
 	ETag  string
 	Fresh bool
+	// Released is true if an earlier pass has held that snapshot back, and the
+	// next one would accept it.
+	Released bool
 	// AcceptedAt is when an earlier pass has accepted that snapshot.
 	AcceptedAt time.Time
 	// Guard is the snapshot that would be held back, or nil; Removing names what
@@ -80,6 +83,7 @@ func Foresee(ctx context.Context, o Options, folder string) (Foreseen, Code, err
 
 	p.look(ctx)
 	p.recogniseHost(ctx)
+	saved := p.accepted.Digest()
 	p.reviewHeldBack()
 	p.rounds = 1
 	before := p.accepted.Digest()
@@ -87,8 +91,12 @@ func Foresee(ctx context.Context, o Options, folder string) (Foreseen, Code, err
 		return Foreseen{Manager: p.manager, Guard: p.state.Guard, Removing: p.removing}, p.conclude(), nil
 	}
 	f := Foreseen{
-		Manager: p.manager, ETag: p.accepted.ETag, Fresh: p.accepted.Digest() != before, AcceptedAt: dir.AcceptedAt(),
+		Manager: p.manager, ETag: p.accepted.ETag, Fresh: p.accepted.Digest() != before,
 		Guard: p.state.Guard, Removing: p.removing,
+	}
+	f.Released = !f.Fresh && before != saved
+	if p.accepted.Digest() == saved {
+		f.AcceptedAt = dir.AcceptedAt()
 	}
 	p.foresee(ctx, &f)
 	code := p.conclude()

@@ -209,7 +209,12 @@ func TestForeseeAHoldAndTheGuard(t *testing.T) {
 	}
 	s.pass(Rejected)
 	s.confirm = true
-	if f := s.foresee(WouldChange); f.Guard != nil || len(f.of(t, "nginx").Changes) != 1 {
+	if f := s.foresee(WouldChange); f.Guard != nil || !f.Released || f.Fresh || !f.AcceptedAt.IsZero() || len(f.of(t, "nginx").Changes) != 1 {
+		t.Errorf("got %+v", f)
+	}
+	s.pass(Settled)
+	s.confirm = false
+	if f := s.foresee(Settled); f.Released || f.AcceptedAt.IsZero() {
 		t.Errorf("got %+v", f)
 	}
 }
