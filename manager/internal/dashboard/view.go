@@ -271,7 +271,7 @@ func clockAhead(a store.Agent) time.Duration {
 // by the agent's clock; the page shows times by the manager's.
 func describeHold(h checkin.Hold, now time.Time, ahead time.Duration) string {
 	until := h.Until.Add(-ahead)
-	left := until.Sub(now)
+	left := until.Sub(now.Truncate(time.Second)) // holds are of whole seconds
 	words := "On hold for " + countdown(left) + " more, until "
 	if left <= 0 {
 		words = "Was on hold until "
@@ -449,12 +449,17 @@ func (l agentList) counts() []count {
 	return counts
 }
 
-// restored says what became of an edit.
+// restored says what became of an edit. Those that are made while a service is
+// held are not told.
 func (s serviceView) restored() string {
-	if s.Restored {
-		return " and restored"
+	when := ""
+	if s.Held != "" {
+		when = " before the hold"
 	}
-	return ", and not restored"
+	if s.Restored {
+		return when + " and restored"
+	}
+	return when + ", and not restored"
 }
 
 // anchor is the id of a part of the card.

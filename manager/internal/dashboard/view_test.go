@@ -182,6 +182,37 @@ func TestHoldCountsDown(t *testing.T) {
 	}
 }
 
+func TestAHoldLastsAsLongAsItWasAskedFor(t *testing.T) {
+	now := time.Date(2026, 12, 1, 12, 0, 0, 999e6, time.UTC)
+	hold := checkin.Hold{Until: now.Truncate(time.Second).Add(time.Hour)}
+	if got := describeHold(hold, now, 0); got != "On hold for 1 h 0 min more, until 2026-12-01 13:00:00 UTC" {
+		t.Error(got)
+	}
+}
+
+// An agent does not look for edits of what is held: what is known was before.
+func TestAnEditOfAHeldServiceWasBeforeTheHold(t *testing.T) {
+	now := time.Date(2026, 12, 1, 12, 0, 0, 0, time.UTC)
+	for _, test := range []struct {
+		hold     *checkin.Hold
+		restored bool
+		want     string
+	}{
+		{nil, true, " and restored"},
+		{nil, false, ", and not restored"},
+		{&checkin.Hold{Until: now.Add(time.Hour)}, true, " before the hold and restored"},
+		{&checkin.Hold{Until: now.Add(time.Hour)}, false, " before the hold, and not restored"},
+	} {
+		agent := store.Agent{
+			Report: store.Report{Request: checkin.Request{Services: map[string]checkin.ServiceReport{"nginx": {State: "active", Hold: test.hold}}}},
+			Drift:  store.KeptDrift{"nginx": {At: now.Add(-time.Minute), Restored: test.restored, Files: []checkin.Drift{{Path: "/etc/nginx/nginx.conf"}}}},
+		}
+		if got := describe(agent, "lab", nil, now).Services[0].restored(); got != test.want {
+			t.Errorf("held %v, restored %t: %q, want %q", test.hold, test.restored, got, test.want)
+		}
+	}
+}
+
 func TestProbesInWords(t *testing.T) {
 	probes := map[string]checkin.Probe{"b.example.com": {}, "xn--bcher-kva.example": {Hop: checkin.HopBackend, Message: "refused"}}
 	view := describeProbes(probes)
