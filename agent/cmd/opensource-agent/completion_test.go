@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"flag"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,6 +16,8 @@ import (
 
 	"github.com/alecthomas/kong"
 	"github.com/google/go-cmp/cmp"
+
+	"opensource.internal/agent/internal/pass"
 )
 
 // The completions of three shells are generated from the command line, and
@@ -221,6 +224,17 @@ func TestManPageNamesEveryCommandAndFlag(t *testing.T) {
 			if !strings.Contains(section, flag.Name) {
 				t.Errorf("the man page does not tell of %s %s", command.Name, flag.Name)
 			}
+		}
+	}
+}
+
+func TestManPageNamesEveryExitStatus(t *testing.T) {
+	_, section, _ := strings.Cut(readFile(t, manPage), "\n.SH EXIT STATUS\n")
+	section, _, _ = strings.Cut(section, "\n.SH ")
+	for code := range pass.Code(256) {
+		told := strings.Contains(section, fmt.Sprintf("\n.B %d\n", code))
+		if known := code.String() != pass.Code(255).String(); told != known {
+			t.Errorf("exit status %d (%s): the man page tells of it: %t", code, code, told)
 		}
 	}
 }
