@@ -117,7 +117,14 @@ func preflightOptions(settings config.Config, mistaken error, env environment, o
 	if known.Accepted.Data != nil {
 		p.Snapshot = &known.Accepted.Snapshot
 	}
+	p.Unread = known.Unread != nil
+	if known.Guard != nil {
+		p.HeldBack = pass.Removals(*known.Guard)
+	}
 	for _, service := range known.Services {
+		p.Services = append(p.Services, preflight.Standing{
+			Name: service.Name, Hold: service.Hold, Outcome: service.Outcome, Message: service.Message, Edited: service.Edited,
+		})
 		p.Managed[service.Name] = len(service.Digests) > 0
 	}
 	return p

@@ -36,8 +36,8 @@ func TestCheckLooksAtEverythingAndChangesNothing(t *testing.T) {
 	var stdout, stderr bytes.Buffer
 	code := runWith([]string{"check", "--root", root}, []string{"SITE_ID=1", "API_KEY=secret-key", "MANAGER_URL=" + okManager(t).URL}, &stdout, &stderr)
 	for _, line := range []string{
-		"WARN  settings: SITE_ID is 1 here, from the environment", "OK    systemd: left alone", "OK    manager: http://127.0.0.1",
-		`OK    API key: "edge"`, "port 80/tcp: ", "  IPv6: ", "  disk: ", "OK    volumes: ", "OK    templates: none", "OK    leftovers: none",
+		"OK    settings: SITE_ID is 1, from the environment", "OK    systemd: left alone", "OK    timer: left alone", "OK    nginx.service: left alone", "OK    manager: http://127.0.0.1",
+		`OK    API key: "edge"`, "OK    ports: left alone", "OK    in force: nothing is held", "  IPv6: ", "  disk: ", "OK    volumes: ", "OK    templates: none", "OK    leftovers: none",
 	} {
 		if !strings.Contains(stdout.String(), line) {
 			t.Errorf("%q is not in:\n%s", line, stdout.String())

@@ -2,6 +2,8 @@ package pass
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"time"
 
 	"opensource.internal/agent/checkin"
@@ -28,6 +30,8 @@ type Known struct {
 	// Code is that of a pass to which the manager has nothing to say.
 	Code     Code
 	Warnings []error // what could not be read
+	// Unread is the one of them that says that this user may not read it, or nil.
+	Unread error
 }
 
 // KnownService is how one managed service stands.
@@ -47,6 +51,11 @@ func Know(ctx context.Context, o Options) Known {
 	known := Known{Templates: p.templates.Overridden()}
 	dir := state.OpenToRead(o.StateDirectory)
 	p.state, p.accepted, known.Warnings = dir.Load()
+	for _, warning := range known.Warnings {
+		if known.Unread == nil && errors.Is(warning, fs.ErrPermission) {
+			known.Unread = warning
+		}
+	}
 	known.AcceptedAt = dir.AcceptedAt()
 	p.look(ctx)
 	known.Guard, known.Probes = p.state.Guard, p.state.Probes

@@ -27,6 +27,9 @@ func certificates(_ context.Context, o *Options) []Finding {
 			first = *pair.NotAfter
 		}
 	}
+	if o.Unread { // and so are the domains
+		found = append(found, o.notKnown())
+	}
 	if good > 0 {
 		found = append(found, ok("%d in use, the first one ends on %s", good, first.Format(time.DateOnly)))
 	}

@@ -23,7 +23,10 @@ func leftovers(_ context.Context, o *Options) []Finding {
 	}
 	var found []Finding
 	for _, folder := range slices.Compact(folders) {
-		entries, _ := os.ReadDir(folder) // one that is not there holds none
+		entries, err := os.ReadDir(folder) // one that is not there holds none
+		if os.IsPermission(err) {
+			found = append(found, warn("run sudo opensource-agent check", "not known: may not read %s", folder))
+		}
 		for _, entry := range entries {
 			if !strings.HasPrefix(entry.Name(), ".") || !strings.Contains(entry.Name(), ".opensource-agent.") {
 				continue

@@ -25,6 +25,9 @@ func (p port) String() string { return fmt.Sprintf("port %d/%s", p.number, p.pro
 // ports tells who listens where nginx and dnsmasq are to. Their own tests do
 // not find a port that is taken.
 func ports(_ context.Context, o *Options) []Finding {
+	if o.Root != "" {
+		return leftAlone()
+	}
 	sockets, err := readSockets(o.Proc)
 	if err != nil {
 		return list(warn("is /proc mounted?", "%v", err))
@@ -65,6 +68,8 @@ func (l portLook) at(p port) []Finding {
 		found = list(ok("%s listens", p.service))
 	case l.options.Managed[p.service]:
 		found = list(fail("sudo opensource-agent; systemctl status "+p.service, "nobody listens, and %s should", p.service))
+	case l.options.Unread:
+		found = list(warn("run sudo opensource-agent check", "nobody listens, and whether %s should is not known: may not read %s", p.service, l.options.StateDirectory))
 	default:
 		found = list(ok("free"))
 	}
@@ -148,6 +153,9 @@ func (l portLook) namePorts() []Finding {
 // forwarded looks at the ports of the site's TCP and UDP services, of which
 // only those in somebody else's hands are worth a line each.
 func (l portLook) forwarded() []Finding {
+	if l.options.Unread {
+		return named("ports of services", l.options.notKnown())
+	}
 	if l.options.Snapshot == nil || len(l.options.Snapshot.NGINX.StreamServices) == 0 {
 		return nil
 	}

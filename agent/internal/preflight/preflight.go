@@ -56,7 +56,7 @@ func (f Finding) String() string {
 type Options struct {
 	// Proc is where the kernel tells of processes: /proc if empty.
 	Proc string
-	// Root is the agent's --root: systemd is left alone then.
+	// Root is the agent's --root: systemd and ports are left alone then.
 	Root string
 	// UserID is who is looking: only root sees everything.
 	UserID int
@@ -72,12 +72,19 @@ type Options struct {
 	Units   Units
 
 	StateDirectory string
+	// Unread is true if this user may not read what is in there: Snapshot,
+	// Managed, Services and HeldBack are not known then.
+	Unread bool
 	// Snapshot is the accepted one, or nil if there is none yet.
 	Snapshot *checkin.Snapshot
 	// Managed tells, by name, which services have files of ours in force.
 	Managed map[string]bool
-	Host    host.Facts
-	Facts   render.Facts // as of Host, with all paths
+	// Services is what the passes have made of them.
+	Services []Standing
+	// HeldBack says what the snapshot that is held back removes, or is empty.
+	HeldBack string
+	Host     host.Facts
+	Facts    render.Facts // as of Host, with all paths
 	// Templates are those in use. Overrides is the folder that an administrator
 	// puts templates into, Originals the one of the package.
 	Templates            *render.Templates
@@ -128,6 +135,7 @@ func checks() []check {
 		{"dnsmasq", dnsmasqProgram},
 		{"nginx.service", nginxUnit},
 		{"dnsmasq.service", dnsmasqUnit},
+		{"in force", standing},
 		{"ports", ports},
 		{"name server", nameServers},
 		{"IPv6", ipv6},

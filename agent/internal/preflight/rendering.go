@@ -53,6 +53,9 @@ func (o *Options) override(name string) Finding {
 
 // rendering tries to render what a pass would, with what is known.
 func rendering(_ context.Context, o *Options) []Finding {
+	if o.Unread {
+		return list(o.notKnown())
+	}
 	snapshot := checkin.Bootstrap()
 	if o.Snapshot != nil {
 		snapshot = *o.Snapshot

@@ -19,7 +19,7 @@ func user(_ context.Context, o *Options) []Finding {
 func settings(_ context.Context, o *Options) []Finding {
 	var found []Finding
 	for _, s := range o.Settings {
-		if s.Elsewhere == nil {
+		if s.Elsewhere == nil || o.Root != "" { // which the timer's passes know nothing of
 			found = append(found, ok("%s is %s, from %s", s.Name, s.Value, s.From))
 			continue
 		}
@@ -27,7 +27,7 @@ func settings(_ context.Context, o *Options) []Finding {
 			"%s is %s here, from %s; the timer's passes have %s", s.Name, s.Value, s.From, *s.Elsewhere))
 	}
 	for _, mistake := range o.Mistakes {
-		found = append(found, fail("correct it in /etc/opensource-agent/agent.env", "%v", mistake))
+		found = append(found, fail("correct it in "+o.Root+"/etc/opensource-agent/agent.env", "%v", mistake))
 	}
 	return found
 }

@@ -151,6 +151,9 @@ func bytes(n uint64) string {
 
 // siteVolumes tells whether the storage of the site's volumes is there.
 func siteVolumes(ctx context.Context, o *Options) []Finding {
+	if o.Unread {
+		return list(o.notKnown())
+	}
 	if o.Snapshot == nil || o.Snapshot.Site == nil || len(o.Snapshot.Site.Volumes) == 0 {
 		return list(ok("the site has none"))
 	}

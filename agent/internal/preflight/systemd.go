@@ -27,7 +27,7 @@ const (
 // systemdAnswers tells whether systemd can be asked at all.
 func systemdAnswers(ctx context.Context, o *Options) []Finding {
 	if o.Root != "" {
-		return list(ok("left alone, because of --root"))
+		return leftAlone()
 	}
 	version, err := o.Units.Version(ctx)
 	if err != nil {
@@ -37,10 +37,13 @@ func systemdAnswers(ctx context.Context, o *Options) []Finding {
 	return list(ok("version %s answers over D-Bus", version))
 }
 
+// leftAlone is for what belongs to the host, and not to a folder of it.
+func leftAlone() []Finding { return list(ok("left alone, because of --root")) }
+
 // timer tells whether passes are started.
 func timer(ctx context.Context, o *Options) []Finding {
 	if o.Root != "" {
-		return nil
+		return leftAlone()
 	}
 	const enable = "systemctl enable --now " + timerUnit
 	state, err := unitState(ctx, o.Units, timerUnit)
@@ -71,7 +74,7 @@ func timer(ctx context.Context, o *Options) []Finding {
 // lastPass tells how the last pass ended that the timer started.
 func lastPass(ctx context.Context, o *Options) []Finding {
 	if o.Root != "" {
-		return nil
+		return leftAlone()
 	}
 	run, err := o.Units.LastRun(ctx, passUnit)
 	if err != nil {
@@ -141,7 +144,7 @@ func dnsmasqUnit(ctx context.Context, o *Options) []Finding { return service(ctx
 // The Debian package has its name.
 func service(ctx context.Context, o *Options, name string) []Finding {
 	if o.Root != "" {
-		return nil
+		return leftAlone()
 	}
 	unitName := name + ".service"
 	state, err := unitState(ctx, o.Units, unitName)
@@ -150,6 +153,8 @@ func service(ctx context.Context, o *Options, name string) []Finding {
 		return notAsked(err)
 	case state.load != "loaded":
 		return list(state.notLoaded(unitName, name))
+	case state.active != "active" && o.Unread:
+		return list(o.notKnown())
 	case state.active != "active" && !o.Managed[name]:
 		return list(ok("it is %s, and the agent has nothing for it yet", state.active))
 	case state.active != "active":
