@@ -38,6 +38,9 @@ func (c *bundleCommand) run(ctx context.Context, env environment) pass.Code {
 		return env.fail(pass.Usage, err)
 	}
 	defer i.close()
+	if i.known.Unread != nil {
+		return env.fail(pass.Usage, pass.Advised(i.known.Unread, "bundle"))
+	}
 	now := time.Now()
 	folder := "opensource-agent-" + fileName(i.known.Host.Hostname) + "-" + now.Format("20060102-150405")
 	redact := bundle.NewRedactor(config.Secrets(env.flags, env.environ)...)

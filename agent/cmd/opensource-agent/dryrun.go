@@ -24,7 +24,7 @@ func dryRun(ctx context.Context, env environment, options pass.Options) pass.Cod
 	options.Log = slog.New(slog.DiscardHandler) // it would speak of what is not done
 	foreseen, code, err := pass.Foresee(ctx, options, folder)
 	if err != nil {
-		return env.fail(code, err)
+		return env.fail(code, pass.Advised(err, "run --dry-run"))
 	}
 	if err := tellForeseen(env.stdout, foreseen); err != nil {
 		return env.fail(pass.Unexpected, err)

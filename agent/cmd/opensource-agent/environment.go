@@ -63,6 +63,12 @@ func (e environment) fail(code pass.Code, err error) pass.Code {
 	return code
 }
 
+// failAs is fail for an error that decides about the exit status, and that
+// another user may not meet.
+func (e environment) failAs(command string, err error) pass.Code {
+	return e.fail(pass.CodeOf(err), pass.Advised(err, command))
+}
+
 func (e environment) logger(level slog.Level) *slog.Logger { return logger(level, e.stderr) }
 
 // printJSON prints a value for people and programs.

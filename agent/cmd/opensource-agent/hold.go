@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -47,7 +48,7 @@ func (c *holdCommand) run(ctx context.Context, env environment) pass.Code {
 	}
 	until, err := holds.Hold(ctx, c.Service, duration, c.Reason, env.person())
 	if err != nil {
-		return env.fail(pass.CodeOf(err), err)
+		return env.failAs("hold "+c.Service, err)
 	}
 	fmt.Fprintf(env.stdout, "%s is held %s\n", c.Service, until)
 	return pass.Settled
@@ -59,7 +60,7 @@ func (c *holdCommand) list(holds pass.Holds, env environment) pass.Code {
 	}
 	lines, err := holds.List()
 	if err != nil {
-		return env.fail(pass.CodeOf(err), err)
+		return env.failAs("hold", err)
 	}
 	if len(lines) == 0 {
 		lines = []string{"no service is held"}
@@ -88,7 +89,10 @@ func (c *releaseCommand) run(ctx context.Context, env environment) pass.Code {
 	if !ok {
 		return pass.Usage
 	}
-	if c.All == (c.Service != "") {
+	switch {
+	case c.All && c.Service != "":
+		return env.fail(pass.Usage, fmt.Errorf("release %s, or all? Say %[1]s or --all, not both", c.Service))
+	case !c.All && c.Service == "":
 		return env.fail(pass.Usage, errors.New("release what? Say a service, or --all"))
 	}
 	if !c.All {
@@ -98,10 +102,14 @@ func (c *releaseCommand) run(ctx context.Context, env environment) pass.Code {
 	}
 	released, err := holds.Release(ctx, c.Service)
 	if err != nil {
-		return env.fail(pass.CodeOf(err), err)
+		return env.failAs("release "+cmp.Or(c.Service, "--all"), err)
+	}
+	if len(released) == 0 && !c.All {
+		fmt.Fprintf(env.stdout, "nothing to release: %s is not held\n", c.Service)
+		return pass.Settled
 	}
 	if len(released) == 0 {
-		fmt.Fprintln(env.stdout, "nothing to release: not held")
+		fmt.Fprintln(env.stdout, "nothing to release: no service is held")
 		return pass.Settled
 	}
 	for _, name := range released {

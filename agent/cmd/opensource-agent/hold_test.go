@@ -27,10 +27,10 @@ func TestHoldAndRelease(t *testing.T) {
 		{"hold the other", "hold dnsmasq --for 3d", pass.Settled, "dnsmasq is held until ", ""},
 		{"list", "hold", pass.Settled, "\nnginx is held until ", ""},
 		{"release what?", "release", pass.Usage, "", "--all"},
-		{"release what of the two?", "release nginx --all", pass.Usage, "", "--all"},
+		{"release what of the two?", "release nginx --all", pass.Usage, "", "nginx or --all, not both"},
 		{"release an unknown one", "release apache", pass.Usage, "", "nginx or dnsmasq"},
 		{"release", "release nginx", pass.Settled, "nginx is released", ""},
-		{"release again", "release nginx", pass.Settled, "not held", ""},
+		{"release again", "release nginx", pass.Settled, "nginx is not held", ""},
 		{"release all", "release --all", pass.Settled, "dnsmasq is released", ""},
 		{"all is released", "hold", pass.Settled, "no service is held\n", ""},
 	} {

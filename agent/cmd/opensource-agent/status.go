@@ -35,7 +35,7 @@ func (c *statusCommand) run(ctx context.Context, env environment) pass.Code {
 		Log:            env.logger(settings.LogLevel),
 	})
 	if err != nil {
-		return env.fail(pass.Usage, err)
+		return env.fail(pass.Usage, pass.Advised(err, "status"))
 	}
 	if c.JSON {
 		err = printJSON(env.stdout, found)

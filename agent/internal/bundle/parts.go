@@ -86,11 +86,19 @@ func text(name string, write func(context.Context, io.Writer) error) func(contex
 // snapshot is written in the form of the state directory.
 func (s *source) snapshot(context.Context) ([]File, error) {
 	if s.Known.Accepted.Data == nil {
-		return nil, errors.New("no snapshot was ever accepted")
+		return nil, s.noSnapshot()
 	}
 	etag, _ := json.Marshal(s.Known.Accepted.ETag)
 	content := slices.Concat([]byte(`{"etag":`), etag, []byte(`,"data":`), s.Known.Accepted.Data, []byte("}\n"))
 	return []File{{"snapshot.json", content}}, nil
+}
+
+// noSnapshot says why there is none.
+func (s *source) noSnapshot() error {
+	if len(s.Known.Warnings) > 0 {
+		return errors.Join(s.Known.Warnings...)
+	}
+	return errors.New("no snapshot was ever accepted")
 }
 
 func (s *source) facts(context.Context) ([]File, error) {
@@ -129,7 +137,7 @@ func (s *source) overrides() ([]File, error) {
 // does it again gets the same.
 func (s *source) rendered(ctx context.Context) ([]File, error) {
 	if s.Known.Accepted.Data == nil {
-		return nil, errors.New("no snapshot was ever accepted")
+		return nil, s.noSnapshot()
 	}
 	snapshot, err := checkin.ParseSnapshot(s.redact.JSON(s.Known.Accepted.Data))
 	if err != nil {

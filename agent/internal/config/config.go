@@ -215,7 +215,7 @@ func (r *reader) readFiles() {
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 		case errors.Is(err, fs.ErrPermission):
-			r.mistake(r.root+Files[i], fmt.Errorf("%w: run the agent as root (sudo opensource-agent)", fs.ErrPermission))
+			r.mistake(r.root+Files[i], fmt.Errorf("%w: run it as root (sudo opensource-agent)", fs.ErrPermission))
 		case err != nil:
 			r.mistake(r.root+Files[i], err)
 		default:

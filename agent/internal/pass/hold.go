@@ -161,7 +161,7 @@ func (h Holds) load(dir *state.Dir) (state.State, error) {
 	known, _, warnings := dir.Load()
 	for _, warning := range warnings {
 		if errors.Is(warning, fs.ErrPermission) {
-			return known, fmt.Errorf("%w: run it as root", warning)
+			return known, warning
 		}
 		h.Log.Warn("going on with less knowledge", "error", warning)
 	}

@@ -14,6 +14,8 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"os"
+	"strings"
 	"time"
 
 	"opensource.internal/agent/checkin"
@@ -32,7 +34,7 @@ type Code int
 const (
 	Settled       Code = 0 // everything of the snapshot is in force and told
 	Unexpected    Code = 1 // the agent could not do its own work
-	Usage         Code = 2 // flags or configuration are wrong
+	Usage         Code = 2 // flags or configuration are wrong, or only root may
 	ManagerAway   Code = 3 // no answer, or one that was refused; nothing was changed for it
 	Rejected      Code = 4 // something of the snapshot is not in force
 	NeedsAPerson  Code = 5 // a rollback failed
@@ -49,7 +51,7 @@ func (c Code) String() string {
 	case Unexpected:
 		return "unexpected"
 	case Usage:
-		return "usage or configuration"
+		return "usage or configuration, or not root"
 	case ManagerAway:
 		return "manager unreachable, or its answer refused"
 	case Rejected:
@@ -140,7 +142,7 @@ func Run(ctx context.Context, options Options) Code {
 	defer cancel()
 	p, unlock, err := begin(ctx, options)
 	if err != nil {
-		options.Log.Error(err.Error())
+		options.Log.Error(Advised(err, "").Error())
 		return CodeOf(err)
 	}
 	defer unlock()
@@ -211,7 +213,23 @@ func CodeOf(err error) Code {
 	if errors.As(err, &locked) {
 		return AnotherPassOn
 	}
+	if needsRoot(err) {
+		return Usage
+	}
 	return Unexpected
+}
+
+// needsRoot tells whether it is the rights of whoever called that do not suffice.
+func needsRoot(err error) bool {
+	return os.Geteuid() != 0 && errors.Is(err, fs.ErrPermission)
+}
+
+// Advised adds what to do to an error of a command, if that is known.
+func Advised(err error, command string) error {
+	if !needsRoot(err) {
+		return err
+	}
+	return fmt.Errorf("%w: run it as root (%s)", err, strings.TrimSpace("sudo opensource-agent "+command))
 }
 
 // checkInUntilSettled does the rounds: check in, put a new snapshot into

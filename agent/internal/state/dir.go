@@ -117,6 +117,10 @@ func (d *Dir) damage(name string, err error) error {
 	if err == nil {
 		return nil
 	}
+	var named *fs.PathError
+	if errors.As(err, &named) {
+		err = named.Err // the name is told once
+	}
 	return fmt.Errorf("load %s: %w", filepath.Join(d.path, name), err)
 }
 

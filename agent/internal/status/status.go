@@ -5,9 +5,6 @@ package status
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"io/fs"
 	"time"
 
 	"opensource.internal/agent/checkin"
@@ -143,10 +140,10 @@ func Gather(ctx context.Context, o pass.Options) (Status, error) {
 		Warnings:     []string{},
 		ExitCode:     known.Code,
 	}
+	if known.Unread != nil {
+		return s, known.Unread
+	}
 	for _, warning := range known.Warnings {
-		if errors.Is(warning, fs.ErrPermission) {
-			return s, fmt.Errorf("%w: run it as root (sudo opensource-agent status)", warning)
-		}
 		s.warn(warning)
 	}
 	s.snapshot(known)
