@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -96,16 +97,37 @@ var shells = template.Must(template.New("completions").Funcs(template.FuncMap{
 		}
 		return strings.Join(names, " ")
 	},
-	"taking": func(all word, what ...string) string {
+	"taking": func(all word) string {
 		var names []string
 		for _, w := range slices.Concat([]word{all}, all.Arguments) {
 			for _, flag := range w.Flags {
-				if flag.Takes != "" && (len(what) == 0 || slices.Contains(what, flag.Takes)) && !slices.Contains(names, flag.Name) {
+				if flag.Takes != "" && !slices.Contains(names, flag.Name) {
 					names = append(names, flag.Name)
 				}
 			}
 		}
 		return strings.Join(names, " | ")
+	},
+	// valued are patterns of "COMMAND FLAG", of flags that take such a value: of
+	// the same name they can differ from command to command.
+	"valued": func(all word, what string) string {
+		var patterns []string
+		for i, w := range slices.Concat([]word{all}, all.Arguments) {
+			for _, flag := range w.Flags {
+				takes := flag.Takes
+				if takes != "" && takes != "FILE" && takes != "DIR" {
+					takes = "other"
+				}
+				switch {
+				case takes != what || flag.Values != nil:
+				case i == 0:
+					patterns = append(patterns, `*" `+flag.Name+`"`)
+				default:
+					patterns = append(patterns, `"`+w.Name+" "+flag.Name+`"`)
+				}
+			}
+		}
+		return strings.Join(patterns, " | ")
 	},
 }).ParseGlob("testdata/*.tmpl"))
 
@@ -194,6 +216,10 @@ func TestShellsComplete(t *testing.T) {
 				"opensource-agent status --fo":                nil,
 				"opensource-agent hold n":                     {"nginx"},
 				"opensource-agent hold --reason run --fo":     {"--for"},
+				"opensource-agent hold --reason run n":        {"nginx"},
+				"opensource-agent hold nginx n":               nil,
+				"opensource-agent hold nginx --for=1h n":      nil,
+				"opensource-agent hold nginx --fo":            {"--for"},
 				"opensource-agent render --snapshot x --forc": {"--force"},
 			} {
 				if diff := cmp.Diff(want, complete(t, line)); diff != "" {
@@ -201,6 +227,30 @@ func TestShellsComplete(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// An option of one name can take a folder with one command, and a file with another.
+func TestBashCompletesFilesAndFolders(t *testing.T) {
+	if _, err := exec.LookPath("bash"); err != nil {
+		t.Skip("NOT TESTED: bash is not installed")
+	}
+	dir := t.TempDir()
+	file, folder := filepath.Join(dir, "a-file"), filepath.Join(dir, "a-folder")
+	if err := errors.Join(os.WriteFile(file, nil, 0o644), os.Mkdir(folder, 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	for line, want := range map[string][]string{
+		"opensource-agent render --out ":      {folder},
+		"opensource-agent render --out=":      {folder},
+		"opensource-agent render --snapshot ": {file, folder},
+		"opensource-agent bundle --out ":      {file, folder},
+		"opensource-agent --root ":            {folder},
+		"opensource-agent status --root ":     {folder},
+	} {
+		if diff := cmp.Diff(want, completes["bash"](t, line+dir+"/a")); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", line, diff)
+		}
 	}
 }
 

@@ -29,6 +29,6 @@ complete -c opensource-agent -n '__fish_seen_subcommand_from render' -l template
 complete -c opensource-agent -n '__fish_seen_subcommand_from render' -l force -d 'Write into a folder that is not empty: replace files of the same name and leave the others'
 complete -c opensource-agent -n '__fish_seen_subcommand_from hold' -l for -x -d 'How long, such as 90m, 2h or 3d; at most 30d'
 complete -c opensource-agent -n '__fish_seen_subcommand_from hold' -l reason -x -d 'Why: for the log and the manager\'s page'
-complete -c opensource-agent -n '__fish_seen_subcommand_from hold' -a 'nginx dnsmasq'
+complete -c opensource-agent -n '__fish_seen_subcommand_from hold; and not __fish_seen_subcommand_from nginx dnsmasq' -a 'nginx dnsmasq'
 complete -c opensource-agent -n '__fish_seen_subcommand_from release' -l all -d 'Release every service that is held'
-complete -c opensource-agent -n '__fish_seen_subcommand_from release' -a 'nginx dnsmasq'
+complete -c opensource-agent -n '__fish_seen_subcommand_from release; and not __fish_seen_subcommand_from nginx dnsmasq' -a 'nginx dnsmasq'
