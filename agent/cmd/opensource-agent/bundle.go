@@ -29,7 +29,7 @@ Examples:
   sudo opensource-agent bundle
   sudo opensource-agent bundle --out - | ssh me@desk 'cat > site.tar.gz'
 
-Exit status: 0 written, 1 it could not be written, 2 usage, such as a file that exists.`
+Exit status: 0 written, 1 it could not be written, 2 usage, such as a file that exists or no such folder, or not root.`
 }
 
 func (c *bundleCommand) run(ctx context.Context, env environment) pass.Code {
@@ -60,27 +60,34 @@ func (c *bundleCommand) run(ctx context.Context, env environment) pass.Code {
 	if name == "" {
 		name = folder + ".tar.gz"
 	}
-	err = newFile(name, write)
-	switch {
-	case errors.Is(err, fs.ErrExist):
-		return env.fail(pass.Usage, fmt.Errorf("--out: %w: name another one", err))
-	case err != nil:
+	file, err := newFile(name)
+	if err != nil {
+		return env.fail(pass.Usage, fmt.Errorf("--out: %w", err))
+	}
+	if err := fill(file, write); err != nil {
 		return env.fail(pass.Unexpected, err)
 	}
 	fmt.Fprintln(env.stdout, name)
 	return pass.Settled
 }
 
-// newFile makes a file that only its owner reads. One that cannot be written to
-// its end is removed.
-func newFile(name string, write func(io.Writer) error) error {
+// newFile makes a file that only its owner reads.
+func newFile(name string) (*os.File, error) {
 	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
+	if !errors.Is(err, fs.ErrExist) {
+		return file, err
 	}
-	err = errors.Join(write(file), file.Close())
+	if info, err := os.Stat(name); err == nil && info.IsDir() {
+		return nil, fmt.Errorf("%s is a folder: name a file in it", name)
+	}
+	return nil, fmt.Errorf("%w: name another one", err)
+}
+
+// fill writes a new file. One that cannot be written to its end is removed.
+func fill(file *os.File, write func(io.Writer) error) error {
+	err := errors.Join(write(file), file.Close())
 	if err != nil {
-		return errors.Join(fmt.Errorf("write %s: %w", name, err), os.Remove(name))
+		return errors.Join(fmt.Errorf("write %s: %w", file.Name(), err), os.Remove(file.Name()))
 	}
 	return nil
 }

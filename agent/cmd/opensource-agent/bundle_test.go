@@ -131,8 +131,11 @@ func TestBundleNeverOverwrites(t *testing.T) {
 	if code, _, stderr := bundles("--out", name); code != pass.Usage || !strings.Contains(stderr, "--out") || !strings.Contains(stderr, "exists") || readFile(t, name) != before {
 		t.Errorf("over an archive: exit status %d\n%s", code, stderr)
 	}
-	if code, _, stderr := bundles("--out", "no/such/folder.tar.gz"); code != pass.Unexpected || stderr == "" {
+	if code, _, stderr := bundles("--out", "no/such/folder.tar.gz"); code != pass.Usage || !strings.Contains(stderr, "--out: ") || !strings.Contains(stderr, "no such file") {
 		t.Errorf("into no folder: exit status %d\n%s", code, stderr)
+	}
+	if code, _, stderr := bundles("--out", root); code != pass.Usage || !strings.Contains(stderr, "--out: "+root+" is a folder") {
+		t.Errorf("over a folder: exit status %d\n%s", code, stderr)
 	}
 	if left := treeOf(t, root); left["var/lib/opensource-agent/state.json"] != "" {
 		t.Error("the state directory was written to")
@@ -141,7 +144,11 @@ func TestBundleNeverOverwrites(t *testing.T) {
 
 func TestAnArchiveThatCannotBeWrittenIsRemoved(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "x.tar.gz")
-	err := newFile(name, func(out io.Writer) error {
+	file, err := newFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = fill(file, func(out io.Writer) error {
 		_, _ = io.WriteString(out, "half")
 		return errors.New("no space left")
 	})

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/alecthomas/kong"
+
 	"opensource.internal/agent/internal/pass"
 )
 
@@ -140,6 +142,15 @@ func (e environment) person() string {
 
 // span is a duration in which days may be written, such as 2h or 3d.
 type span time.Duration
+
+// Decode implements kong.MapperValue. What begins with a dash is no flag here.
+func (s *span) Decode(ctx *kong.DecodeContext) error {
+	token := ctx.Scan.Pop()
+	if token.IsEOL() {
+		return errors.New("how long? Say a time such as 90m, 2h or 3d")
+	}
+	return s.UnmarshalText([]byte(token.String()))
+}
 
 // UnmarshalText implements encoding.TextUnmarshaler.
 func (s *span) UnmarshalText(text []byte) error {

@@ -18,7 +18,10 @@ func TestHoldAndRelease(t *testing.T) {
 	}{
 		{"nothing is held", "hold", pass.Settled, "no service is held\n", ""},
 		{"unknown service", "hold apache --for 2h", pass.Usage, "", `"apache" is no managed service: say nginx or dnsmasq`},
-		{"too long", "hold nginx --for 31d", pass.Usage, "", "at most"},
+		{"too long", "hold nginx --for 31d", pass.Usage, "", "--for: a service is held for a second at least, and for 30 days (30d) at most"},
+		{"less than no time", "hold nginx --for -5m", pass.Usage, "", "--for: a service is held for a second at least"},
+		{"joined", "hold nginx --for=-5m", pass.Usage, "", "--for: a service is held for a second at least"},
+		{"how long?", "hold nginx --for", pass.Usage, "", "--for: how long?"},
 		{"no time", "hold nginx --for soon", pass.Usage, "", `"soon" is not a time such as 90m, 2h or 3d`},
 		{"a reason without a service", "hold --reason x", pass.Usage, "", "which service?"},
 		{"a time without a service", "hold --for 1h", pass.Usage, "", "which service?"},

@@ -149,6 +149,7 @@ func TestRenderRefuses(t *testing.T) {
 		{"odd facts", answer, []string{"--snapshot", "-", "--facts", writeFile(t, filepath.Join(t.TempDir(), "f"), `{"ngnix":{}}`)}, pass.Usage, `"ngnix"`},
 		{"used folder", answer, []string{"--snapshot", "-", "--facts", facts, "--out", used}, pass.Usage, "--force"},
 		{"no parent", answer, []string{"--snapshot", "-", "--facts", facts, "--out", "/nonexistent/x"}, pass.Usage, "/nonexistent/x"},
+		{"a file", answer, []string{"--snapshot", "-", "--facts", facts, "--out", answerFile}, pass.Usage, "--out: " + answerFile + " is not a folder"},
 		{"setting", bootstrap, []string{"--snapshot", "-", "--manager-url", "manager"}, pass.Usage, "MANAGER_URL"},
 		{"nginx unknown", bootstrap, []string{"--snapshot", "-", "--facts", hostFacts(t, render.Facts{})}, pass.Rejected, "nginx cannot be rendered"},
 	} {

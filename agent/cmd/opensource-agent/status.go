@@ -20,7 +20,7 @@ Examples:
   sudo opensource-agent status
   sudo opensource-agent status --json
 
-Exit status: 0 all is in force, 4 something of the snapshot is not, 5 a rollback failed, 2 it cannot be read. Whether the manager was reached does not count; the exit status of the last pass is printed.`
+Exit status: 0 all is in force, a service that is held apart; 4 something of the snapshot is not, or none was ever accepted; 5 a rollback failed; 2 usage, or not root. Whether the manager was reached does not count; the exit status of the last pass is printed.`
 }
 
 func (c *statusCommand) run(ctx context.Context, env environment) pass.Code {

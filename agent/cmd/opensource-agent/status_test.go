@@ -16,7 +16,7 @@ func TestStatusOfAHostWithoutAPass(t *testing.T) {
 	root := t.TempDir()
 	var stdout, stderr bytes.Buffer
 	code := runWith([]string{"status", "--root", root}, nil, &stdout, &stderr)
-	if code != pass.Settled || !strings.HasPrefix(stdout.String(), "no site: no snapshot") || !strings.Contains(stdout.String(), "\nnginx: ") {
+	if code != pass.Rejected || stderr.Len() > 0 || !strings.HasPrefix(stdout.String(), "no site: no snapshot") || !strings.Contains(stdout.String(), "\nnginx: ") {
 		t.Errorf("exit status %d\n%s%s", code, stdout.String(), stderr.String())
 	}
 	if left := treeOf(t, root); len(left) > 0 {

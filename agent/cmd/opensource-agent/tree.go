@@ -23,7 +23,7 @@ func writeTree(dir string, files []render.File, intoUsed bool) error {
 		return err
 	}
 	if entries, err := os.ReadDir(dir); err != nil {
-		return err
+		return fmt.Errorf("--out: %w", err)
 	} else if len(entries) > 0 && !intoUsed {
 		return fmt.Errorf("--out: %s is not empty: name another folder, or add --force to replace what is of the same name in it", dir)
 	}
@@ -47,6 +47,9 @@ func writeTree(dir string, files []render.File, intoUsed bool) error {
 func makeFolder(dir string) (bool, error) {
 	err := os.Mkdir(dir, 0o755)
 	if errors.Is(err, fs.ErrExist) {
+		if info, err := os.Stat(dir); err == nil && !info.IsDir() {
+			return false, fmt.Errorf("--out: %s is not a folder", dir)
+		}
 		return false, nil
 	}
 	if err != nil {

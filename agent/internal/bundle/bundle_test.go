@@ -264,3 +264,19 @@ func TestNoSecretIsInAnArchive(t *testing.T) {
 		t.Errorf("README.txt:\n%s", readme)
 	}
 }
+
+func TestAJournalWithoutEntriesIsMissing(t *testing.T) {
+	for said, missing := range map[string]bool{
+		"No journal files were found.\n-- No entries --\n": true, "-- No entries --\n": true, "": true,
+		"2026-11-30T17:00:00 edge nginx[1]: -- No entries --\n": false,
+	} {
+		s := source{Options: Options{Run: func(_ context.Context, _ time.Duration, out io.Writer, _ string, _ ...string) error {
+			_, err := io.WriteString(out, said)
+			return err
+		}}}
+		files, err := s.journal("nginx.log", "--unit=nginx.service")(t.Context())
+		if (err != nil) != missing || (len(files) == 0) != missing {
+			t.Errorf("%q: %v, %v", said, files, err)
+		}
+	}
+}

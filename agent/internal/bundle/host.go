@@ -40,8 +40,21 @@ func (s *source) journal(name, whose string) func(context.Context) ([]File, erro
 		if len(out.kept) == 0 && err != nil {
 			return nil, err
 		}
+		if err == nil && noEntries(out.kept) {
+			return nil, errors.New("the journal has nothing of it")
+		}
 		return []File{{name, out.kept}}, err
 	}
+}
+
+// noEntries tells whether journalctl only says that it has found nothing.
+func noEntries(said []byte) bool {
+	for line := range bytes.Lines(said) {
+		if !bytes.HasPrefix(line, []byte("No journal files were")) && !bytes.HasPrefix(line, []byte("-- No entries --")) {
+			return false
+		}
+	}
+	return true
 }
 
 // tail keeps the last maxLog bytes that are written to it.

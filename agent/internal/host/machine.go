@@ -4,8 +4,10 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -80,10 +82,15 @@ func inUserNamespace() (bool, error) {
 	return strings.Join(strings.Fields(string(content)), " ") != "0 0 4294967295", nil
 }
 
-// diskFree returns the bytes that are free to the agent where dir lies.
+// diskFree returns the bytes that are free to the agent where dir lies, or will
+// once it is made.
 func diskFree(dir string) (int64, error) {
 	var stat unix.Statfs_t
-	if err := unix.Statfs(dir, &stat); err != nil {
+	err := unix.Statfs(dir, &stat)
+	if above := filepath.Dir(dir); errors.Is(err, unix.ENOENT) && above != dir {
+		return diskFree(above)
+	}
+	if err != nil {
 		return 0, fmt.Errorf("%s: %w", dir, err)
 	}
 	return int64(stat.Bavail) * stat.Bsize, nil

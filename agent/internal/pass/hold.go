@@ -195,7 +195,7 @@ func CheckHold(service string, duration time.Duration) error {
 		return err
 	}
 	if duration < time.Second || duration > longestHold {
-		return fmt.Errorf("--for %s: a service is held for a second at least, and for 30 days at most", duration)
+		return errors.New("--for: a service is held for a second at least, and for 30 days (30d) at most")
 	}
 	return nil
 }

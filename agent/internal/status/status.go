@@ -36,7 +36,8 @@ type Status struct {
 	Probes map[string]Probe `json:"probes"`
 	// Warnings are what could not be found out.
 	Warnings []string `json:"warnings"`
-	// ExitCode is that of the command: 0, 4 or 5, as of a pass.
+	// ExitCode is that of the command: 0, 4 or 5, as of a pass; 4 as well before
+	// the first snapshot.
 	ExitCode pass.Code `json:"exitCode"`
 
 	timerAsked bool // NextPass is known
@@ -147,6 +148,9 @@ func Gather(ctx context.Context, o pass.Options) (Status, error) {
 		s.warn(warning)
 	}
 	s.snapshot(known)
+	if s.Snapshot == nil { // and so nothing is in force
+		s.ExitCode = max(s.ExitCode, pass.Rejected)
+	}
 	for _, service := range known.Services {
 		s.Services = append(s.Services, serviceOf(service))
 	}

@@ -114,7 +114,7 @@ func (h *host) nginx(s Status) Service {
 func TestAHostWithoutAPass(t *testing.T) {
 	h := newHost(t)
 	s := h.look()
-	if s.Snapshot != nil || s.Site != nil || s.Running != nil || s.ExitCode != pass.Settled || len(s.Warnings) > 0 {
+	if s.Snapshot != nil || s.Site != nil || s.Running != nil || s.ExitCode != pass.Rejected || len(s.Warnings) > 0 {
 		t.Errorf("got %+v", s)
 	}
 	if nginx := h.nginx(s); nginx.State != checkin.StateUnknown || nginx.LastApply != checkin.ApplyUnknown {
