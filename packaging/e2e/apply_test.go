@@ -75,7 +75,7 @@ func TestApplyOnARealMachine(t *testing.T) {
 			lab.killedBeforeTheRestart(t, publish)
 			said := lab.passSays(t, 0)
 			lab.wantServed(t, "killed")
-			wantLines(t, said, "an earlier pass was cut short", "what the earlier pass had begun is finished")
+			wantLines(t, said, "an earlier pass was cut short service=dnsmasq", "what the earlier pass had begun is finished service=dnsmasq")
 		}},
 		{"killed before dnsmasq is restarted, then nothing to manage", func(t *testing.T) {
 			lab.killedBeforeTheRestart(t, publish)
@@ -84,7 +84,7 @@ func TestApplyOnARealMachine(t *testing.T) {
 			manager.Publish(t, unmanaged)
 			said := lab.passSays(t, 0)
 			lab.wantServed(t, "first")
-			wantLines(t, said, "an earlier pass was cut short", "what the earlier pass had begun is undone")
+			wantLines(t, said, "an earlier pass was cut short service=dnsmasq", "what the earlier pass had begun is undone service=dnsmasq")
 		}},
 	} {
 		t.Run(step.name, func(t *testing.T) {
