@@ -101,10 +101,10 @@ func onlyIn(text, other string) string {
 }
 
 func beforeTheFirstPass(t *testing.T, lab commandLab) {
-	wantParts(t, lab.agent(t, 0, "status"), "no site: no snapshot of the manager was ever accepted", "nginx: active, nothing was ever applied",
+	wantParts(t, lab.agent(t, 4, "status"), "no site: no snapshot of the manager was ever accepted", "nginx: active, nothing was ever applied",
 		"no next pass: the timer is stopped")
 	code, out := lab.ExitCode(t, "setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups", "opensource-agent", "status")
-	if code != 2 || !strings.Contains(out, "permission denied: run the agent as root") {
+	if code != 2 || !strings.Contains(out, "permission denied: run it as root (sudo opensource-agent)") {
 		t.Errorf("as nobody it ends with %d:\n%s", code, out)
 	}
 }

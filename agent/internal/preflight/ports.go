@@ -64,6 +64,8 @@ func (l portLook) at(p port) []Finding {
 	found := l.strangers(p)
 	switch {
 	case len(found) > 0:
+	case l.listens(p) && !l.seen(p):
+		found = list(warn("run sudo opensource-agent check", "somebody listens, and only root can see who"))
 	case l.listens(p):
 		found = list(ok("%s listens", p.service))
 	case l.options.Managed[p.service]:
@@ -103,6 +105,11 @@ func (l portLook) on(p port) []socket {
 
 func (l portLook) listens(p port) bool {
 	return slices.ContainsFunc(l.on(p), func(s socket) bool { return l.isExpected(p, l.holders[s.inode]) })
+}
+
+// seen tells whether this user can see who has a port.
+func (l portLook) seen(p port) bool {
+	return slices.ContainsFunc(l.on(p), func(s socket) bool { return l.holders[s.inode].pid != 0 })
 }
 
 // isExpected knows the service by its program and unit: another dnsmasq, such
