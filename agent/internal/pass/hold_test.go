@@ -368,7 +368,7 @@ func TestListingHoldsThatCannotBeRead(t *testing.T) {
 	listing.Go(func() {
 		runtime.LockOSThread() // and never unlocked: the thread ends with this function
 		_ = unix.Setfsuid(65534)
-		if lines, err := s.holds().List(); !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), "root") {
+		if lines, err := s.holds().List(); !errors.Is(err, fs.ErrPermission) {
 			t.Errorf("%q, %v", lines, err)
 		}
 	})
