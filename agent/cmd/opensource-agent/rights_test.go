@@ -15,8 +15,8 @@ import (
 const rootOfNobody = "TEST_ROOT_OF_NOBODY"
 
 // asNobody runs the calling test once more as a user who may not read the state
-// of the host below the folder that is returned there, and nothing else.
-func asNobody(t *testing.T) (root string, inside bool) {
+// of the host below the folder that is returned there, nor what is named.
+func asNobody(t *testing.T, unread ...string) (root string, inside bool) {
 	t.Helper()
 	if root = os.Getenv(rootOfNobody); root != "" {
 		return root, true
@@ -29,6 +29,11 @@ func asNobody(t *testing.T) (root string, inside bool) {
 		"..": 0o755, "etc/opensource-agent/agent.env": 0o644, "var/lib/opensource-agent": 0o700,
 	} {
 		if err := os.Chmod(filepath.Join(root, path), mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, path := range unread {
+		if err := os.Chmod(filepath.Join(root, path), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -55,6 +60,22 @@ func TestWhoMayNotIsToldWhatToDo(t *testing.T) {
 		if code != pass.Usage || stdout.Len() > 0 || !strings.Contains(words, "permission denied: run it as root (sudo opensource-agent") ||
 			strings.Count(words, root) != 1 {
 			t.Errorf("%s: exit status %d, %s%s", args, code, stdout.String(), words)
+		}
+	}
+}
+
+// What is not set elsewhere may well be set in a file that may not be read.
+func TestSettingsThatMayNotBeReadAreNotMissed(t *testing.T) {
+	root, inside := asNobody(t, "etc/opensource-agent/agent.env")
+	if !inside {
+		return
+	}
+	for _, command := range []string{"run", "check"} {
+		var stdout, stderr bytes.Buffer
+		code := runWith([]string{command, "--root", root}, nil, &stdout, &stderr)
+		words := stdout.String() + stderr.String()
+		if code != pass.Usage || !strings.Contains(words, "agent.env: permission denied: run it as root") || strings.Contains(words, "not set") {
+			t.Errorf("%s: exit status %d, %s", command, code, words)
 		}
 	}
 }

@@ -81,7 +81,11 @@ func Load(flags Flags, environ []string) (Config, error) {
 	if r.get("SITE_ID") == "" && r.get("MANAGER_URL") == "" && len(r.mistakes) == 0 {
 		return Config{}, fmt.Errorf("not configured yet: set SITE_ID and MANAGER_URL in %s", r.root+File)
 	}
+	unread := errors.Join(r.mistakes...)
 	c := r.config(bySystemd)
+	if unread != nil { // what seems to be missing may be in there
+		return c, unread
+	}
 	return c, errors.Join(r.mistakes...)
 }
 
