@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
 	"os/signal"
+	"strconv"
 	"strings"
 	"syscall"
 
@@ -85,7 +87,7 @@ func execute(ctx context.Context, args []string, env map[string]string, stdin io
 	if err != nil {
 		return report(stderr, usageError{err})
 	}
-	e := &environmentOf{Context: ctx, config: settings, stdin: stdin, stdout: stdout, stderr: stderr, log: newLogger(stderr, env, settings.LogLevel)}
+	e := &environmentOf{Context: store.WithActor(ctx, caller(env)), config: settings, stdin: stdin, stdout: stdout, stderr: stderr, log: newLogger(stderr, env, settings.LogLevel)}
 	return report(stderr, command.Run(e))
 }
 
@@ -125,6 +127,17 @@ func (e *environmentOf) printJSON(value any) error {
 	encoder := json.NewEncoder(e.stdout)
 	encoder.SetIndent("", "  ")
 	return encoder.Encode(value)
+}
+
+// caller is who gave the command, as far as the environment tells: sudo names
+// the person behind root. It is a note for the log, not a proof.
+func caller(env map[string]string) store.Actor {
+	for _, name := range []string{"SUDO_USER", "LOGNAME", "USER"} {
+		if env[name] != "" {
+			return store.Actor{Kind: store.ActorCommand, Name: env[name]}
+		}
+	}
+	return store.Actor{Kind: store.ActorCommand, Name: "uid " + strconv.Itoa(os.Getuid())}
 }
 
 // environment turns KEY=VALUE lines into a map.

@@ -74,5 +74,5 @@ func (a *API) admit(c *gin.Context, allowed func(auth.Role) bool) {
 		c.Abort()
 		return
 	}
-	c.Request = c.Request.WithContext(withPrincipal(c.Request.Context(), who))
+	c.Request = c.Request.WithContext(withPrincipal(auth.AsActor(c.Request.Context(), who), who))
 }

@@ -133,7 +133,11 @@ func (a *Auth) Person(ctx context.Context) (Principal, error) {
 	if err != nil {
 		return Principal{}, fmt.Errorf("read signed-in user: %w", err)
 	}
-	return Principal{Role: Role(user.Role), Name: user.Name}, nil
+	return person(user), nil
+}
+
+func person(user store.User) Principal {
+	return Principal{Role: Role(user.Role), Name: user.Name, Kind: store.ActorUser, ID: user.ID}
 }
 
 // AuthorizeCheckIn decides whether a request may check in for a site: with an
@@ -194,7 +198,7 @@ func (a *Auth) SignIn(ctx context.Context, client netip.Addr, name, password str
 	}
 	a.sessions.Put(ctx, sessionUser, user.ID)
 	a.log.Info("signed in", "user", user.Name, "client", client)
-	return Principal{Role: Role(user.Role), Name: user.Name}, nil
+	return person(user), nil
 }
 
 // SignOut ends the session on the server.

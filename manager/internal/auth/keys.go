@@ -103,7 +103,7 @@ func (k *keyring) index(rows []store.APIKey, version uint64) *keySet {
 		}
 		key := storedKey{
 			digest:    digest(row.Hash),
-			principal: Principal{Role: Role(row.Role), Name: row.Name},
+			principal: Principal{Role: Role(row.Role), Name: row.Name, Kind: store.ActorKey, ID: row.ID},
 			used:      k.useOf(row.ID),
 		}
 		if row.SiteID != nil {

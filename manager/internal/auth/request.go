@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"net/http"
 	"net/netip"
+
+	"opensource.internal/manager/internal/store"
 )
 
 type contextKey struct{}
@@ -37,4 +39,14 @@ func RequestOf(ctx context.Context) Request {
 		r.Log = slog.Default()
 	}
 	return r
+}
+
+// AsActor says in the context of a request who makes its changes.
+func AsActor(ctx context.Context, who Principal) context.Context {
+	request := RequestOf(ctx)
+	actor := store.Actor{Kind: who.Kind, ID: who.ID, Name: who.Name, RequestID: request.ID}
+	if request.Client.IsValid() {
+		actor.Address = request.Client.String()
+	}
+	return store.WithActor(ctx, actor)
 }

@@ -1,6 +1,10 @@
 package auth
 
-import "fmt"
+import (
+	"fmt"
+
+	"opensource.internal/manager/internal/store"
+)
 
 // Role is what a key or a person may do.
 type Role string
@@ -35,4 +39,7 @@ type Principal struct {
 	SiteID int64
 	// Name is the key's or the person's name, for logs and pages.
 	Name string
+	// Kind tells persons from keys, and ID is the id of the one or the other.
+	Kind store.ActorKind
+	ID   int64
 }
