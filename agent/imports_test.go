@@ -27,10 +27,11 @@ const module = "opensource.internal/agent"
 // A new package needs a line here, and so does a new arrow between two.
 var layers = map[string][]string{
 	"checkin":                        {},
+	"envfile":                        {},
 	"render":                         {"checkin", "opensource.internal/templates"},
 	"internal/atomicfile":            {"golang.org/x/sys"},
 	"internal/systemd":               {"github.com/coreos/go-systemd/v22", "golang.org/x/sys"},
-	"internal/config":                {"checkin"},
+	"internal/config":                {"checkin", "envfile"},
 	"internal/host":                  {"checkin", "render", "golang.org/x/sys"},
 	"internal/volumes":               {"checkin", "golang.org/x/sys", "github.com/moby/sys/mountinfo"},
 	"internal/apply":                 {"checkin", "render", "internal/atomicfile"},
@@ -163,7 +164,7 @@ func below(name, parent string) bool { return name == parent || strings.HasPrefi
 // which is no domain name. Our own are given without the module.
 func isStandard(name string) bool {
 	first, _, _ := strings.Cut(name, "/")
-	return !strings.Contains(first, ".") && !slices.Contains([]string{"checkin", "render", "internal", "cmd"}, first)
+	return !strings.Contains(first, ".") && !slices.Contains([]string{"checkin", "envfile", "render", "internal", "cmd"}, first)
 }
 
 func isProgram(file string) bool { return !strings.HasSuffix(file, "_test.go") }

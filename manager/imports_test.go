@@ -29,8 +29,8 @@ var restricted = []struct {
 	by     []string // folders, relative to the module
 }{
 	{
-		what: "opensource.internal/agent", why: "the manager shares the contract and the renderer with the agent, nothing else",
-		except: []string{"opensource.internal/agent/checkin", "opensource.internal/agent/render"},
+		what: "opensource.internal/agent", why: "the manager shares the contract, the renderer and the reader of environment files with the agent, nothing else",
+		except: []string{"opensource.internal/agent/checkin", "opensource.internal/agent/envfile", "opensource.internal/agent/render"},
 	},
 	{
 		what: "gorm.io", why: "only the store knows the database",

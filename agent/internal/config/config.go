@@ -18,6 +18,7 @@ import (
 	"strings"
 
 	"opensource.internal/agent/checkin"
+	"opensource.internal/agent/envfile"
 )
 
 // File is where an administrator configures the agent.
@@ -150,7 +151,7 @@ func open(flags Flags, environ []string) (r *reader, bySystemd bool, err error) 
 	}
 	env := parseEnviron(environ)
 	r = &reader{root: root, sources: []source{{byFlag, flagValues(flags)}, {byEnvironment, env}}}
-	bySystemd = env["SYSTEMD_EXEC_PID"] == strconv.Itoa(os.Getpid()) // systemd.exec(5)
+	bySystemd = envfile.ReadBySystemd(env)
 	if !bySystemd {
 		r.readFiles()
 	}
@@ -223,7 +224,7 @@ func (r *reader) readFiles() {
 		case err != nil:
 			r.mistake(r.root+Files[i], err)
 		default:
-			r.sources = append(r.sources, source{r.root + Files[i], parseEnvironmentFile(string(content))})
+			r.sources = append(r.sources, source{r.root + Files[i], envfile.Parse(string(content))})
 		}
 	}
 }

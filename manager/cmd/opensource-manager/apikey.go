@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"text/tabwriter"
 	"time"
 
 	"opensource.internal/manager/internal/auth"
@@ -92,19 +91,18 @@ func (c apiKeyList) Run(e *environmentOf) error {
 }
 
 func (apiKeyList) print(e *environmentOf, rows []store.APIKey) error {
-	table := tabwriter.NewWriter(e.stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "ID\tNAME\tROLE\tSITE\tPREFIX\tCREATED\tLAST USED\tSTATE")
+	t := newTable(e.stdout, "ID", "NAME", "ROLE", "SITE", "PREFIX", "CREATED", "LAST USED", "STATE")
 	for _, k := range rows {
-		site, state := "-", "valid"
+		site, state := "", "valid"
 		if k.SiteID != nil {
 			site = strconv.FormatInt(*k.SiteID, 10)
 		}
 		if k.RevokedAt != nil {
 			state = "revoked " + day(k.RevokedAt)
 		}
-		fmt.Fprintf(table, "%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", k.ID, k.Name, k.Role, site, k.Prefix, day(&k.CreatedAt), day(k.LastUsedAt), state)
+		t.row(k.ID, k.Name, k.Role, site, k.Prefix, day(&k.CreatedAt), day(k.LastUsedAt), state)
 	}
-	return table.Flush()
+	return t.flush()
 }
 
 func day(t *time.Time) string {

@@ -29,13 +29,17 @@ const (
 
 // commands is the command line.
 type commands struct {
-	config.Flags `group:"Settings (flag, then environment, then default):"`
+	config.Flags `group:"Settings (flag, then environment, then file, then default):"`
 
+	Agents  agentsCommand  `cmd:"" help:"List the agents and how they stand."`
+	Sites   sitesCommand   `cmd:"" help:"List the sites."`
 	Serve   serveCommand   `cmd:"" help:"Serve the API and the dashboard."`
 	Migrate migrateCommand `cmd:"" help:"Bring the database to this version's schema."`
 	APIKey  apiKeyCommands `cmd:"" name:"apikey" help:"Create, list and revoke API keys."`
 	User    userCommands   `cmd:"" help:"Create users and set passwords."`
-	Version versionCommand `cmd:"" help:"Print the version."`
+
+	Completion completionCommand `cmd:"" help:"Print the completion script of a shell."`
+	Version    versionCommand    `cmd:"" help:"Print the version."`
 }
 
 // environmentOf is what a command works with.
@@ -46,7 +50,16 @@ type environmentOf struct {
 	stdout io.Writer
 	stderr io.Writer
 	log    *slog.Logger
+
+	settings []config.Setting // where the configuration comes from
+	mistakes error            // in the configuration
+
+	onOneLine bool // JSON, for what is printed again and again
 }
+
+// regardlessOfSettings is a command that runs even if the configuration is
+// wrong.
+type regardlessOfSettings interface{ regardlessOfSettings() }
 
 // usageError is a mistake on the command line or in the settings.
 type usageError struct{ error }
@@ -57,22 +70,18 @@ func (e usageError) Unwrap() error { return e.error }
 func run(args []string, env map[string]string, stdin io.Reader, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	return execute(ctx, args, env, stdin, stdout, stderr)
+	return execute(ctx, args, env, []string{config.File}, stdin, stdout, stderr)
 }
 
-func execute(ctx context.Context, args []string, env map[string]string, stdin io.Reader, stdout, stderr io.Writer) int {
+// execute is run without the world: files are those with the settings of the
+// service.
+func execute(ctx context.Context, args []string, env map[string]string, files []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	var cli commands
 	exited := false
-	parser, err := kong.New(&cli,
-		kong.Name("opensource-manager"),
-		kong.Description("Manages the networking of Proxmox sites. `opensource-manager serve` is the service."),
+	parser, err := kong.New(&cli, append(commandLine(),
 		kong.Writers(stdout, stderr),
 		kong.Exit(func(int) { exited = true }), // after printing help
-		kong.Vars{
-			"state_directory": config.Defaults.StateDirectory, "listen": config.Defaults.Listen,
-			"loopback_site": config.Defaults.LoopbackSite, "log_level": config.Defaults.LogLevel,
-		},
-	)
+	)...)
 	if err != nil {
 		return report(stderr, fmt.Errorf("set up the command line: %w", err))
 	}
@@ -83,12 +92,27 @@ func execute(ctx context.Context, args []string, env map[string]string, stdin io
 	if err != nil {
 		return report(stderr, usageError{fmt.Errorf("%w (see --help)", err)})
 	}
-	settings, err := config.Load(cli.Flags, env)
-	if err != nil {
-		return report(stderr, usageError{err})
+	e := &environmentOf{Context: store.WithActor(ctx, caller(env)), stdin: stdin, stdout: stdout, stderr: stderr}
+	e.config, e.settings, e.mistakes = config.Explain(cli.Flags, env, files...)
+	_, regardless := command.Selected().Target.Interface().(regardlessOfSettings)
+	if e.mistakes != nil && !regardless {
+		return report(stderr, usageError{e.mistakes})
 	}
-	e := &environmentOf{Context: store.WithActor(ctx, caller(env)), config: settings, stdin: stdin, stdout: stdout, stderr: stderr, log: newLogger(stderr, env, settings.LogLevel)}
+	e.log = newLogger(stderr, env, e.config.LogLevel)
 	return report(stderr, command.Run(e))
+}
+
+// commandLine is what the parser has to know besides the commands.
+func commandLine() []kong.Option {
+	return []kong.Option{
+		kong.Name("opensource-manager"),
+		kong.Description("Manages the networking of Proxmox sites. `opensource-manager serve` is the service.\n\n" +
+			"Settings come from flags, the environment and " + config.File + ", the first that has them."),
+		kong.Vars{
+			"state_directory": config.Defaults.StateDirectory, "listen": config.Defaults.Listen,
+			"loopback_site": config.Defaults.LoopbackSite, "log_level": config.Defaults.LogLevel,
+		},
+	}
 }
 
 // report prints what went wrong, one line per mistake, and chooses the code.
@@ -125,7 +149,9 @@ func (e *environmentOf) withStore(work func(*store.Store) error) error {
 // printJSON writes a value for scripts.
 func (e *environmentOf) printJSON(value any) error {
 	encoder := json.NewEncoder(e.stdout)
-	encoder.SetIndent("", "  ")
+	if !e.onOneLine {
+		encoder.SetIndent("", "  ")
+	}
 	return encoder.Encode(value)
 }
 

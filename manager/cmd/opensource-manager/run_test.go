@@ -21,8 +21,9 @@ import (
 
 // shell runs command lines on one state directory.
 type shell struct {
-	t   *testing.T
-	env map[string]string
+	t     *testing.T
+	env   map[string]string
+	files []string // with the settings of the service
 }
 
 type result struct {
@@ -37,7 +38,7 @@ func newShell(t *testing.T) *shell {
 func (s *shell) run(stdin string, args ...string) result {
 	s.t.Helper()
 	var stdout, stderr bytes.Buffer
-	code := execute(s.t.Context(), args, s.env, strings.NewReader(stdin), &stdout, &stderr)
+	code := execute(s.t.Context(), args, s.env, s.files, strings.NewReader(stdin), &stdout, &stderr)
 	return result{code, stdout.String(), stderr.String()}
 }
 
@@ -256,7 +257,7 @@ func TestServe(t *testing.T) {
 	var stdout, stderr bytes.Buffer
 	ended := make(chan int, 1)
 	go func() {
-		ended <- execute(ctx, []string{"serve", "--listen", address}, s.env, strings.NewReader(""), &stdout, &stderr)
+		ended <- execute(ctx, []string{"serve", "--listen", address}, s.env, nil, strings.NewReader(""), &stdout, &stderr)
 	}()
 	select {
 	case <-notified:

@@ -54,6 +54,8 @@ type versionCommand struct {
 	JSON bool `name:"json" help:"Print JSON."`
 }
 
+func (versionCommand) regardlessOfSettings() {}
+
 // Run prints the version.
 func (c versionCommand) Run(e *environmentOf) error {
 	if c.JSON {

@@ -24,7 +24,7 @@ type Flags struct {
 	PublicURL      string `name:"public-url" help:"URL browsers use; its scheme decides about Secure cookies, its path is the prefix (PUBLIC_URL)." placeholder:"URL"`
 	TrustedProxies string `help:"Comma-separated networks whose X-Forwarded-For is believed (TRUSTED_PROXIES, default none)." placeholder:"CIDR"`
 	LoopbackSite   string `help:"Site whose agent may check in over loopback without a key until the site has one of its own; 0 or off for none (LOOPBACK_SITE, default ${loopback_site})." placeholder:"N"`
-	LogLevel       string `help:"debug, info, warn or error (LOG_LEVEL, default ${log_level})." placeholder:"LEVEL"`
+	LogLevel       string `help:"debug, info, warn or error (LOG_LEVEL, default ${log_level})." placeholder:"LEVEL" complete:"debug,info,warn,error"`
 }
 
 // Defaults are the settings that hold when nothing is given.
@@ -48,18 +48,34 @@ type Config struct {
 	LogLevel     slog.Level
 }
 
-// Load reads every setting from flags, environment and defaults, in this order
-// of precedence. The error joins all mistakes, each naming its setting.
-func Load(flags Flags, env map[string]string) (Config, error) {
+// Load reads every setting from flags, environment, the files and defaults, in
+// this order of precedence. The error joins all mistakes, each naming its
+// setting.
+func Load(flags Flags, env map[string]string, files ...string) (Config, error) {
+	c, _, err := Explain(flags, env, files...)
+	return c, err
+}
+
+// Explain is Load, and tells where each value comes from.
+func Explain(flags Flags, env map[string]string, files ...string) (Config, []Setting, error) {
 	var c Config
+	var settings []Setting
 	var mistakes []error
+	sources, unread := readSources(env, files)
+	if first(flags.Database, env["DATABASE"]) != "" {
+		unread = nil // it is known what to work on without them
+	}
 	read := func(name, flag, fallback string, parse func(string) error) {
-		value := first(flag, env[name], fallback)
+		value, from := find(name, append([]source{{byFlag, map[string]string{name: flag}}}, sources...))
+		if value == "" {
+			value, from = fallback, byDefault
+		}
 		if value == "" {
 			return
 		}
+		settings = append(settings, Setting{Name: name, Value: shown(value), From: from})
 		if err := parse(value); err != nil {
-			mistakes = append(mistakes, fmt.Errorf("%s: %w", name, err))
+			mistakes = append(mistakes, fmt.Errorf("%s: %w%s", name, err, in(from)))
 		}
 	}
 	read("STATE_DIRECTORY", flags.StateDirectory, Defaults.StateDirectory, into(&c.StateDirectory, parsePath))
@@ -69,7 +85,24 @@ func Load(flags Flags, env map[string]string) (Config, error) {
 	read("TRUSTED_PROXIES", flags.TrustedProxies, Defaults.TrustedProxies, into(&c.TrustedProxies, parseProxies))
 	read("LOOPBACK_SITE", flags.LoopbackSite, Defaults.LoopbackSite, into(&c.LoopbackSite, parseSite))
 	read("LOG_LEVEL", flags.LogLevel, Defaults.LogLevel, into(&c.LogLevel, parseLevel))
-	return c, errors.Join(mistakes...)
+	return c, settings, errors.Join(append([]error{unread}, mistakes...)...)
+}
+
+func first(values ...string) string {
+	for _, v := range values {
+		if v != "" {
+			return v
+		}
+	}
+	return ""
+}
+
+// in points to the file in which there is something to mend.
+func in(from string) string {
+	if strings.HasPrefix(from, "/") {
+		return " (in " + from + ")"
+	}
+	return ""
 }
 
 // Secure reports whether browsers reach the manager over TLS.
@@ -81,15 +114,6 @@ func (c Config) Prefix() string {
 		return ""
 	}
 	return c.PublicURL.Path
-}
-
-func first(values ...string) string {
-	for _, v := range values {
-		if v != "" {
-			return v
-		}
-	}
-	return ""
 }
 
 // into stores what parse makes of a value, if it is right.

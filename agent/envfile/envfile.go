@@ -1,14 +1,27 @@
-package config
+// Package envfile reads the environment files of a unit as systemd does, for
+// programs that are also run by hand, when nobody else reads them.
+package envfile
 
-import "strings"
+import (
+	"os"
+	"strconv"
+	"strings"
+)
 
-// parseEnvironmentFile reads a file as systemd's EnvironmentFile= does
-// (systemd.exec(5)): NAME=VALUE lines; lines that begin with # or ; are
+// ReadBySystemd reports whether systemd started this very process, and has read
+// the unit's files already. env is the process's environment (systemd.exec(5),
+// SYSTEMD_EXEC_PID).
+func ReadBySystemd(env map[string]string) bool {
+	return env["SYSTEMD_EXEC_PID"] == strconv.Itoa(os.Getpid())
+}
+
+// Parse reads a file's content as EnvironmentFile= does (systemd.exec(5)):
+// NAME=VALUE lines; lines that begin with # or ; are
 // comments; a value may be quoted with ' (nothing is special inside) or with "
 // (a backslash escapes ", \, ` and $); outside quotes a backslash escapes
 // anything; an escaped line end continues the value; nothing is expanded.
 // Names are not checked: whoever looks one up knows it.
-func parseEnvironmentFile(content string) map[string]string {
+func Parse(content string) map[string]string {
 	env := map[string]string{}
 	p := envParser{rest: content}
 	for p.rest != "" {

@@ -1,12 +1,14 @@
-package config
+package envfile
 
 import (
+	"os"
+	"strconv"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestParseEnvironmentFile(t *testing.T) {
+func TestParse(t *testing.T) {
 	for _, test := range []struct {
 		name, content string
 		want          map[string]string
@@ -31,14 +33,22 @@ func TestParseEnvironmentFile(t *testing.T) {
 		{"unfinished", `A="b\`, map[string]string{"A": "b"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, parseEnvironmentFile(test.content)); diff != "" {
+			if diff := cmp.Diff(test.want, Parse(test.content)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-func FuzzParseEnvironmentFile(f *testing.F) {
+func FuzzParse(f *testing.F) {
 	f.Add("A=1\n#x\nB=\"\\\n'")
-	f.Fuzz(func(_ *testing.T, content string) { parseEnvironmentFile(content) })
+	f.Fuzz(func(_ *testing.T, content string) { Parse(content) })
+}
+
+func TestReadBySystemd(t *testing.T) {
+	for value, want := range map[string]bool{"": false, "1": false, strconv.Itoa(os.Getpid()): true} {
+		if got := ReadBySystemd(map[string]string{"SYSTEMD_EXEC_PID": value}); got != want {
+			t.Errorf("SYSTEMD_EXEC_PID=%q: %v", value, got)
+		}
+	}
 }

@@ -1,0 +1,78 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+
+	"opensource.internal/agent/envfile"
+)
+
+// File is where an administrator configures the manager: the EnvironmentFile=
+// of its unit.
+const File = "/etc/opensource-manager/manager.env"
+
+// The places of settings that are no files.
+const (
+	byFlag        = "the command line"
+	byEnvironment = "the environment"
+	byDefault     = "the default"
+)
+
+// Setting is one setting and where its value comes from.
+type Setting struct {
+	Name  string `json:"name"`
+	Value string `json:"value"` // fit to be shown: without passwords
+	From  string `json:"from"`  // a file, or where else it comes from
+}
+
+// source is a place in which settings are found.
+type source struct {
+	name   string
+	values map[string]string
+}
+
+// readSources returns the environment and, below it, the files. These are read
+// only when a person started the program: systemd has read them already. A file
+// that is not there is none; one that cannot be read is a mistake.
+func readSources(env map[string]string, files []string) ([]source, error) {
+	sources := []source{{byEnvironment, env}}
+	if envfile.ReadBySystemd(env) {
+		return sources, nil
+	}
+	var mistakes []error
+	for _, name := range files {
+		content, err := os.ReadFile(name)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+		case errors.Is(err, fs.ErrPermission):
+			mistakes = append(mistakes, fmt.Errorf("%s: %w: the settings of the service are in there; run the command as root (with sudo)", name, fs.ErrPermission))
+		case err != nil:
+			mistakes = append(mistakes, fmt.Errorf("read settings: %w", err))
+		default:
+			sources = append(sources, source{name, envfile.Parse(string(content))})
+		}
+	}
+	return sources, errors.Join(mistakes...)
+}
+
+// find returns the value of a setting, and where it is from. An empty value
+// counts as not given.
+func find(name string, sources []source) (value, from string) {
+	for _, source := range sources {
+		if value := source.values[name]; value != "" {
+			return value, source.name
+		}
+	}
+	return "", ""
+}
+
+// shown is a value without the password that may be in it.
+func shown(value string) string {
+	if u, err := url.Parse(value); err == nil && u.User != nil {
+		return u.Redacted()
+	}
+	return value
+}
