@@ -1,10 +1,12 @@
 package api
 
 import (
+	"bytes"
 	"encoding/json"
 	"log/slog"
 	"net/http"
 	"reflect"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/gin-gonic/gin"
@@ -18,7 +20,15 @@ func openAPI(api huma.API, log *slog.Logger) gin.HandlerFunc {
 	if err != nil {
 		log.Error("describe API", "err", err)
 	}
-	return func(c *gin.Context) { c.Data(http.StatusOK, "application/openapi+json", description) }
+	return func(c *gin.Context) { serve(c, "application/openapi+json", description) }
+}
+
+// serve answers content that stays the same as long as the manager runs.
+func serve(c *gin.Context, contentType string, content []byte) {
+	c.Header("Content-Type", contentType)
+	c.Header("ETag", digest(content))
+	c.Header("Cache-Control", revalidate)
+	http.ServeContent(c.Writer, c.Request, "", time.Time{}, bytes.NewReader(content))
 }
 
 // describeOpen says which operations need no credentials.

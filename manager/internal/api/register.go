@@ -3,12 +3,14 @@ package api
 import (
 	"context"
 	"net/http"
+	"reflect"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/gin-gonic/gin"
 
 	"opensource.internal/manager/internal/auth"
+	"opensource.internal/manager/internal/store"
 )
 
 // handler answers one operation: it gets a decoded, valid request and returns
@@ -19,9 +21,18 @@ type handler[I, O any] func(context.Context, *I) (*O, error)
 // known takes a hundred times its length, and signing in needs no credentials.
 const maxBody = 16 << 10
 
+// group is a part of the API that one guard protects.
+type group struct {
+	api   huma.API
+	store *store.Store
+	records
+	// faults are the codes that everything in the group may be refused with.
+	faults []string
+}
+
 // register adds an operation to the API and its description.
-func register[I, O any](api huma.API, method, path, summary string, success int, h handler[I, O]) {
-	huma.Register(api, huma.Operation{
+func register[I, O any](g group, method, path, summary string, success int, h handler[I, O], with []option) {
+	operation := huma.Operation{
 		OperationID:   operationID(method, path),
 		Method:        method,
 		Path:          path,
@@ -29,7 +40,20 @@ func register[I, O any](api huma.API, method, path, summary string, success int,
 		DefaultStatus: success,
 		MaxBodyBytes:  maxBody,
 		Tags:          []string{strings.Split(path, "/")[1]},
-	}, func(ctx context.Context, in *I) (*O, error) {
+		Middlewares:   huma.Middlewares{withExchange},
+	}
+	documentFaults(&operation, g.faults, reflect.TypeFor[I]())
+	for _, change := range with {
+		change(&operation)
+	}
+	if method == http.MethodGet {
+		g.records.add(path, reflect.TypeFor[O](), tagBy(h))
+		h = tagged(h)
+	} else {
+		h = conditional(g, method, path, h)
+	}
+	documentTags(&operation)
+	huma.Register(g.api, operation, func(ctx context.Context, in *I) (*O, error) {
 		// A fault is told apart from a client that went away by the outer context.
 		bounded, cancel := context.WithTimeout(ctx, databaseTimeout)
 		defer cancel()

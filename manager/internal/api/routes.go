@@ -2,8 +2,8 @@ package api
 
 import (
 	"net/http"
+	"reflect"
 
-	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humagin"
 	"github.com/gin-gonic/gin"
 )
@@ -13,17 +13,18 @@ func (a *API) routes(engine *gin.Engine, checkIn http.Handler) {
 	engine.POST(basePath+"/agents", gin.WrapH(checkIn))
 
 	config := humaConfig(a.version, a.prefix)
-	open := humagin.NewWithGroup(engine, engine.Group(basePath), config)
+	shown := records{map[string]readTag{}, map[reflect.Type]bool{}}
+	open := group{humagin.NewWithGroup(engine, engine.Group(basePath), config), a.store, shown, nil}
 	get(open, "/health", "Whether the manager is alive and ready", a.health)
-	post(open, "/session", "Sign in", a.signIn)
+	post(open, "/session", "Sign in", a.signIn, mayFail("unauthorized", "too_many_requests"))
 
-	someone := humagin.NewWithGroup(engine, engine.Group(basePath, a.someone), config)
+	someone := group{humagin.NewWithGroup(engine, engine.Group(basePath, a.someone), config), a.store, shown, []string{"unauthorized"}}
 	get(someone, "/session", "Who is asking", a.whoAmI)
 	remove(someone, "/session", "Sign out", a.signOut)
 
 	// Reading needs a viewer, everything else an administrator.
 	members := engine.Group(basePath, a.member)
-	api := humagin.NewWithGroup(engine, members, config)
+	api := group{humagin.NewWithGroup(engine, members, config), a.store, shown, []string{"unauthorized", "forbidden"}}
 
 	get(api, "/sites", "List sites", a.listSites)
 	post(api, "/sites", "Create a site", a.createSite)
@@ -77,29 +78,32 @@ func (a *API) routes(engine *gin.Engine, checkIn http.Handler) {
 	get(api, "/users/{id}", "Show a user", a.getUser)
 	remove(api, "/users/{id}", "Delete a user", a.deleteUser)
 
-	describeOpen(open.OpenAPI())
-	describeCheckIn(open.OpenAPI())
-	members.GET("/openapi.json", openAPI(open, a.log))
+	description := open.api.OpenAPI()
+	describeOpen(description)
+	describeCheckIn(description)
+	describeExamples(description)
+	members.GET("/openapi.json", openAPI(open.api, a.log))
 }
 
 // get, post, act, patch and remove register a handler under a method. What acts
-// creates no record.
-func get[I, O any](api huma.API, path, summary string, h handler[I, O]) {
-	register(api, http.MethodGet, path, summary, http.StatusOK, h)
+// creates no record. An option adds what cannot be told from the types:
+// docs/development/api.md.
+func get[I, O any](g group, path, summary string, h handler[I, O], with ...option) {
+	register(g, http.MethodGet, path, summary, http.StatusOK, h, with)
 }
 
-func post[I, O any](api huma.API, path, summary string, h handler[I, O]) {
-	register(api, http.MethodPost, path, summary, http.StatusCreated, h)
+func post[I, O any](g group, path, summary string, h handler[I, O], with ...option) {
+	register(g, http.MethodPost, path, summary, http.StatusCreated, h, with)
 }
 
-func act[I, O any](api huma.API, path, summary string, h handler[I, O]) {
-	register(api, http.MethodPost, path, summary, http.StatusOK, h)
+func act[I, O any](g group, path, summary string, h handler[I, O], with ...option) {
+	register(g, http.MethodPost, path, summary, http.StatusOK, h, with)
 }
 
-func patch[I, O any](api huma.API, path, summary string, h handler[I, O]) {
-	register(api, http.MethodPatch, path, summary, http.StatusOK, h)
+func patch[I, O any](g group, path, summary string, h handler[I, O], with ...option) {
+	register(g, http.MethodPatch, path, summary, http.StatusOK, h, with)
 }
 
-func remove[I, O any](api huma.API, path, summary string, h handler[I, O]) {
-	register(api, http.MethodDelete, path, summary, http.StatusNoContent, h)
+func remove[I, O any](g group, path, summary string, h handler[I, O], with ...option) {
+	register(g, http.MethodDelete, path, summary, http.StatusNoContent, h, with)
 }

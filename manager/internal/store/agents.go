@@ -83,7 +83,7 @@ func (s *Store) ListAgents(ctx context.Context, filter AgentFilter, opts ListOpt
 // GetAgent returns an agent, with the heartbeat that is still in memory, or
 // ErrNotFound.
 func (s *Store) GetAgent(ctx context.Context, id int64) (Agent, error) {
-	agent, err := get[Agent](s.read.WithContext(ctx), id)
+	agent, err := get[Agent](s.reader(ctx), id)
 	if err != nil {
 		return Agent{}, err
 	}

@@ -48,7 +48,7 @@ func (s *Store) ListAPIKeys(ctx context.Context, filter APIKeyFilter, opts ListO
 
 // GetAPIKey returns a key or ErrNotFound.
 func (s *Store) GetAPIKey(ctx context.Context, id int64) (APIKey, error) {
-	return get[APIKey](s.read.WithContext(ctx), id)
+	return get[APIKey](s.reader(ctx), id)
 }
 
 // CreateAPIKey stores a new key and gives it an id.

@@ -46,7 +46,7 @@ func (s *Store) ListContainers(ctx context.Context, filter ContainerFilter, opts
 
 // GetContainer returns a container or ErrNotFound.
 func (s *Store) GetContainer(ctx context.Context, id int64) (Container, error) {
-	return get[Container](s.read.WithContext(ctx), id)
+	return get[Container](s.reader(ctx), id)
 }
 
 // CreateContainer stores a new container of a site. Errors: ErrNotFound (no

@@ -36,7 +36,7 @@ func (s *Store) ListExternalDomains(ctx context.Context, filter ExternalDomainFi
 
 // GetExternalDomain returns a domain or ErrNotFound.
 func (s *Store) GetExternalDomain(ctx context.Context, id int64) (ExternalDomain, error) {
-	return get[ExternalDomain](s.read.WithContext(ctx), id)
+	return get[ExternalDomain](s.reader(ctx), id)
 }
 
 // CreateExternalDomain stores a new domain. Errors: *InvalidError (also for a

@@ -37,7 +37,7 @@ func (s *Store) ListNodes(ctx context.Context, filter NodeFilter, opts ListOptio
 
 // GetNode returns a node or ErrNotFound.
 func (s *Store) GetNode(ctx context.Context, id int64) (Node, error) {
-	return get[Node](s.read.WithContext(ctx), id)
+	return get[Node](s.reader(ctx), id)
 }
 
 // CreateNode stores a new node of a site. Errors: ErrNotFound (no such site),

@@ -45,7 +45,7 @@ func (s *Store) ListServices(ctx context.Context, filter ServiceFilter, opts Lis
 
 // GetService returns a service or ErrNotFound.
 func (s *Store) GetService(ctx context.Context, id int64) (Service, error) {
-	return get[Service](s.read.WithContext(ctx), id)
+	return get[Service](s.reader(ctx), id)
 }
 
 // CreateService stores a new service of a container. A transport service

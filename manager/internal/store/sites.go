@@ -38,7 +38,7 @@ func (s *Store) ListSites(ctx context.Context, filter SiteFilter, opts ListOptio
 
 // GetSite returns a site or ErrNotFound.
 func (s *Store) GetSite(ctx context.Context, id int64) (Site, error) {
-	return get[Site](s.read.WithContext(ctx), id)
+	return get[Site](s.reader(ctx), id)
 }
 
 // CreateSite stores a new site. Errors: *InvalidError, *ConflictError.

@@ -168,9 +168,12 @@ func dataSource(path string, more url.Values) string {
 	return "file:" + (&url.URL{Path: path}).EscapedPath() + "?" + params.Encode()
 }
 
-// update runs fn in one write transaction. It begins as a writer, so it never
-// fails halfway for want of the write lock.
+// update runs fn in one write transaction, that of the context if it has one.
+// It begins as a writer, so it never fails halfway for want of the write lock.
 func (s *Store) update(ctx context.Context, fn func(tx *gorm.DB) error) error {
+	if tx, within := transactionOf(ctx); within {
+		return fn(tx.WithContext(ctx))
+	}
 	err := s.write.WithContext(ctx).Transaction(fn)
 	s.probe.note(err)
 	return err

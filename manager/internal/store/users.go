@@ -38,7 +38,7 @@ func (s *Store) HasUsers(ctx context.Context) (bool, error) {
 
 // GetUser returns a user or ErrNotFound.
 func (s *Store) GetUser(ctx context.Context, id int64) (User, error) {
-	return get[User](s.read.WithContext(ctx), id)
+	return get[User](s.reader(ctx), id)
 }
 
 // UserByName returns a user or ErrNotFound.

@@ -68,7 +68,7 @@ func (s *Store) ListVolumes(ctx context.Context, filter VolumeFilter, opts ListO
 
 // GetVolume returns a volume or ErrNotFound.
 func (s *Store) GetVolume(ctx context.Context, id int64) (Volume, error) {
-	return get[Volume](s.read.WithContext(ctx), id)
+	return get[Volume](s.reader(ctx), id)
 }
 
 // CreateVolume stores a new volume of a container, with the host path derived

@@ -1,0 +1,165 @@
+package api
+
+import (
+	"maps"
+	"net/http"
+	"reflect"
+	"slices"
+	"strconv"
+
+	"github.com/danielgtaylor/huma/v2"
+)
+
+// A fault is one kind of error that the API answers with, as the description
+// has it.
+type fault struct {
+	code   string
+	status int
+	when   string // a sentence without its full stop
+	fields map[string]string
+}
+
+// faults are all of them. A code that is answered and not listed here, or not
+// documented for its operation, fails the tests.
+var faults = []fault{
+	{code: "malformed_json", status: 400, when: "The body is not one JSON value in UTF-8"},
+	{code: "bad_request", status: 400, when: "The body ends before its announced length"},
+	{code: "unauthorized", status: 401, when: "There are no valid credentials"},
+	{code: "forbidden", status: 403, when: "The credentials do not allow this"},
+	{code: "cross_origin", status: 403, when: "The request was sent by a browser for a page of another origin"},
+	{code: "not_found", status: 404, when: "There is no such record"},
+	{code: "site_not_found", status: 404, when: "There is no such site"},
+	{code: "method_not_allowed", status: 405, when: "The path does not have that method; Allow lists what it has"},
+	{code: "request_timeout", status: 408, when: "The body took longer than five seconds to arrive"},
+	{
+		code: "conflict", status: 409, when: "A value is taken, or the records stand against it",
+		fields: map[string]string{"name": `the name "lab" is already in use`},
+	},
+	{code: "in_use", status: 409, when: "Other records depend on this one; the message names them"},
+	{code: "precondition_failed", status: 412, when: "The record is not what If-Match names any more"},
+	{code: "too_large", status: 413, when: "The body is too large"},
+	{code: "unsupported_media_type", status: 415, when: "The body is not application/json, or is compressed"},
+	{
+		code: "validation_failed", status: 422, when: "Values are not valid; fields says which, and why",
+		fields: map[string]string{"sort": `cannot sort by "colour": one of id, name, createdAt, updatedAt`},
+	},
+	{code: "too_many_requests", status: 429, when: "Too many attempts; Retry-After says when to try again"},
+	{code: "internal_error", status: 500, when: "A fault of the manager; its log says why"},
+	{code: "unavailable", status: 503, when: "The database is locked, full or gone; Retry-After says when to try again"},
+}
+
+// An option changes an operation before it is registered.
+type option func(*huma.Operation)
+
+// mayFail documents errors that an operation has beyond those which its types
+// and method imply.
+func mayFail(codes ...string) option {
+	return func(o *huma.Operation) { addFaults(o, codes) }
+}
+
+// explained adds what the summary has no room for.
+func explained(description string) option {
+	return func(o *huma.Operation) { o.Description = description }
+}
+
+// documentFaults names every error that follows from the form of an operation:
+// those of its group, of its method, and of what its input has.
+func documentFaults(o *huma.Operation, group []string, input reflect.Type) {
+	codes := slices.Concat(group, []string{"validation_failed", "internal_error", "unavailable"})
+	if o.Method != http.MethodGet {
+		codes = append(codes, "cross_origin", "precondition_failed")
+	}
+	if hasTag(input, "path") {
+		codes = append(codes, "not_found")
+	}
+	if hasField(input, "Body") || hasField(input, "RawBody") {
+		codes = append(codes, "malformed_json", "bad_request", "request_timeout", "too_large", "unsupported_media_type", "conflict")
+	}
+	if hasField(input, "Cascade") {
+		codes = append(codes, "in_use")
+	}
+	addFaults(o, codes)
+}
+
+func hasField(t reflect.Type, name string) bool {
+	_, has := t.FieldByName(name)
+	return has
+}
+
+func hasTag(t reflect.Type, tag string) bool {
+	return slices.ContainsFunc(reflect.VisibleFields(t), func(f reflect.StructField) bool {
+		_, has := f.Tag.Lookup(tag)
+		return has
+	})
+}
+
+// addFaults adds errors to the description of an operation: one response per
+// status, with an example for every code.
+func addFaults(o *huma.Operation, codes []string) {
+	if o.Responses == nil {
+		o.Responses = map[string]*huma.Response{}
+	}
+	for _, code := range codes {
+		known := slices.IndexFunc(faults, func(f fault) bool { return f.code == code })
+		if known < 0 {
+			panic("no such fault: " + code) // at the start, by whoever registers the operation
+		}
+		faults[known].addTo(o.Responses)
+	}
+}
+
+func (f fault) addTo(responses map[string]*huma.Response) {
+	status := strconv.Itoa(f.status)
+	response := responses[status]
+	if response == nil {
+		response = &huma.Response{
+			Description: http.StatusText(f.status), Headers: f.headers(),
+			Content: map[string]*huma.MediaType{"application/json": {
+				Schema: &huma.Schema{Ref: "#/components/schemas/" + faultSchema}, Examples: map[string]*huma.Example{},
+			}},
+		}
+		responses[status] = response
+	}
+	response.Content["application/json"].Examples[f.code] = &huma.Example{
+		Summary: f.when, Value: errorBody{errorDetail{Code: f.code, Message: f.message(), Fields: f.fields}},
+	}
+}
+
+// faultSchema is the name of the schema of errorBody.
+const faultSchema = "ErrorBody"
+
+// message is an example of one; that of invalid fields repeats them.
+func (f fault) message() string {
+	if len(f.fields) == 0 {
+		return f.when
+	}
+	return invalidFields(maps.Clone(f.fields)).Message
+}
+
+func (f fault) headers() map[string]*huma.Param {
+	text := &huma.Schema{Type: huma.TypeString}
+	switch f.status {
+	case http.StatusUnauthorized:
+		return map[string]*huma.Param{"WWW-Authenticate": {Description: "How to authenticate", Schema: text}}
+	case http.StatusPreconditionFailed:
+		return map[string]*huma.Param{"ETag": {Description: "The present tag", Schema: text}}
+	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
+		return map[string]*huma.Param{"Retry-After": {Description: "Seconds to wait", Schema: &huma.Schema{Type: huma.TypeInteger}}}
+	}
+	return nil
+}
+
+// documentTags describes the headers of conditional requests.
+func documentTags(o *huma.Operation) {
+	text := &huma.Schema{Type: huma.TypeString}
+	header := func(name, doc string) *huma.Param {
+		return &huma.Param{Name: name, In: "header", Description: doc, Schema: text, Example: `"5b6e1f0c6f1d4b0f9d3c2a1b0e9f8d7c"`}
+	}
+	switch o.Method {
+	case http.MethodGet:
+		o.Parameters = append(o.Parameters, header("If-None-Match", "Tags of what the client holds: 304 if it is still the same"))
+		o.Responses["304"] = &huma.Response{Description: "What the client holds is still the same"}
+	case http.MethodPatch, http.MethodPut, http.MethodDelete:
+		o.Parameters = append(o.Parameters, header("If-Match", "The tag of the record as the client has looked at it: 412 if it is another one by now"))
+	}
+}
