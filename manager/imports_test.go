@@ -73,6 +73,10 @@ var restricted = []struct {
 		by: []string{"internal/snapshot", "internal/server", "internal/api", "internal/dashboard"},
 	},
 	{
+		what: module + "/internal/preview", why: "what is shown of snapshots is read through the package snapshot",
+		by: []string{"internal/preview", "internal/snapshot", "internal/api", "cmd/opensource-manager"},
+	},
+	{
 		what: module + "/internal/config", why: "settings are read by the program and handed on",
 		by: []string{"internal/config", "internal/server", "cmd/opensource-manager", "servertest"},
 	},
@@ -113,11 +117,13 @@ func TestBreachesAreFound(t *testing.T) {
 	}
 }
 
-// The inventory's rules are pure, and the store is built on nothing but them.
+// The inventory's rules and the comparison of revisions are pure, and the store
+// is built on nothing but them.
 func TestLowestLayers(t *testing.T) {
 	imports := readImports(t)
 	for folder, want := range map[string][]string{
 		"internal/inventory": nil,
+		"internal/revision":  nil,
 		"internal/store":     {"internal/inventory"},
 	} {
 		var got []string

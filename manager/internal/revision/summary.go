@@ -1,0 +1,83 @@
+package revision
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+)
+
+// Summary counts changes by resource. A resource without any is not in it.
+type Summary map[Resource]Counts
+
+// Counts says of how many records of a resource something happened.
+type Counts struct {
+	Added   int `json:"added"`
+	Changed int `json:"changed"`
+	Removed int `json:"removed"`
+}
+
+// Summarise counts changes.
+func Summarise(changes []Change) Summary {
+	summary := Summary{}
+	for _, change := range changes {
+		counts := summary[change.Resource]
+		switch change.Action {
+		case Added:
+			counts.Added++
+		case Changed:
+			counts.Changed++
+		case Removed:
+			counts.Removed++
+		}
+		summary[change.Resource] = counts
+	}
+	return summary
+}
+
+// Total is the number of all changes.
+func (s Summary) Total() int {
+	total := 0
+	for _, counts := range s {
+		total += counts.Added + counts.Changed + counts.Removed
+	}
+	return total
+}
+
+// String puts a summary into words, such as "2 containers added, 1 HTTP service
+// changed".
+func (s Summary) String() string {
+	var words []string
+	for _, kind := range kinds {
+		counts := s[kind.resource]
+		for _, part := range []struct {
+			n      int
+			action Action
+		}{{counts.Added, Added}, {counts.Changed, Changed}, {counts.Removed, Removed}} {
+			switch {
+			case part.n == 0:
+			case kind.resource == Site:
+				words = append(words, "settings of the site "+string(part.action))
+			default:
+				words = append(words, Count(part.n, kind.resource)+" "+string(part.action))
+			}
+		}
+	}
+	return cmp.Or(strings.Join(words, ", "), "nothing differs")
+}
+
+// Count says how many records of a resource, such as "2 HTTP services".
+func Count(n int, resource Resource) string {
+	noun := nouns[resource]
+	if n != 1 {
+		noun += "s"
+	}
+	return fmt.Sprintf("%d %s", n, noun)
+}
+
+// Noun is what people call a record of a resource.
+func Noun(resource Resource) string { return nouns[resource] }
+
+var nouns = map[Resource]string{
+	Site: "site", Node: "node", Container: "container", HTTPService: "HTTP service",
+	TransportService: "TCP/UDP service", DNSRecord: "SRV record", Volume: "volume", ExternalDomain: "external domain",
+}
