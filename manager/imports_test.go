@@ -77,6 +77,10 @@ var restricted = []struct {
 		by: []string{"internal/preview", "internal/snapshot", "internal/api", "cmd/opensource-manager"},
 	},
 	{
+		what: module + "/internal/tasks", why: "the server says what is done now and then; what is done does not know by whom",
+		by: []string{"internal/tasks", "internal/server"},
+	},
+	{
 		what: module + "/internal/config", why: "settings are read by the program and handed on",
 		by: []string{"internal/config", "internal/server", "cmd/opensource-manager", "servertest"},
 	},

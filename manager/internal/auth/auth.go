@@ -191,10 +191,14 @@ func (a *Auth) SignIn(ctx context.Context, client netip.Addr, name, password str
 	}
 	if !right {
 		a.log.Warn("sign-in refused", "client", client)
+		a.auditRefused(ctx, user)
 		return Principal{}, ErrUnauthorized
 	}
 	if err := a.sessions.RenewToken(ctx); err != nil {
 		return Principal{}, fmt.Errorf("sign in: renew session: %w", err)
+	}
+	if err := a.audit(ctx, store.ActionSignIn, user); err != nil {
+		return Principal{}, fmt.Errorf("sign in: %w", err)
 	}
 	a.sessions.Put(ctx, sessionUser, user.ID)
 	a.log.Info("signed in", "user", user.Name, "client", client)
@@ -203,7 +207,17 @@ func (a *Auth) SignIn(ctx context.Context, client netip.Addr, name, password str
 
 // SignOut ends the session on the server.
 func (a *Auth) SignOut(ctx context.Context) error {
+	user, err := a.store.GetUser(ctx, a.sessions.GetInt64(ctx, sessionUser))
 	if err := a.sessions.Destroy(ctx); err != nil {
+		return fmt.Errorf("sign out: %w", err)
+	}
+	if errors.Is(err, store.ErrNotFound) {
+		return nil // nobody was signed in
+	}
+	if err == nil {
+		err = a.audit(ctx, store.ActionSignOut, user)
+	}
+	if err != nil {
 		return fmt.Errorf("sign out: %w", err)
 	}
 	return nil

@@ -168,6 +168,7 @@ func (d *dashboard) heldBack(c *gin.Context) (who auth.Principal, agent store.Ag
 		d.show(c, http.StatusForbidden, errorPage(d.page("Not allowed"), "Only an administrator can confirm a removal."))
 		return who, agent, false
 	}
+	c.Request = c.Request.WithContext(auth.AsActor(ctx, who))
 	id, err := strconv.ParseInt(c.Param("id"), 10, 64)
 	if err == nil {
 		agent, err = d.store.GetAgent(ctx, id)

@@ -29,12 +29,12 @@ type Server struct {
 	// Store is the open database.
 	Store *store.Store
 
-	log      *slog.Logger
-	listener net.Listener
-	http     *http.Server
-	stopAuth context.CancelFunc
-	running  sync.WaitGroup
-	failed   chan error
+	log            *slog.Logger
+	listener       net.Listener
+	http           *http.Server
+	stopBackground context.CancelFunc
+	running        sync.WaitGroup
+	failed         chan error
 }
 
 // Run serves until the context ends, and tells systemd when it is ready.
@@ -83,8 +83,9 @@ func (s *Server) serve(c config.Config, version string) {
 		Secure: c.Secure(), Prefix: c.Prefix(),
 	})
 	var background context.Context
-	background, s.stopAuth = context.WithCancel(context.Background())
+	background, s.stopBackground = context.WithCancel(context.Background())
 	s.running.Go(func() { a.Run(background) })
+	s.running.Go(func() { s.newTasks(c).Run(background) })
 
 	s.http = &http.Server{
 		Handler:           newHandler(c, version, s.Store, a, s.log),
@@ -111,7 +112,7 @@ func (s *Server) Stop() error {
 		s.log.Warn("requests were cut off", "err", err)
 		_ = s.http.Close() // what it reports was just logged
 	}
-	s.stopAuth()
+	s.stopBackground()
 	s.running.Wait()
 	if err := s.Store.Close(); err != nil {
 		return fmt.Errorf("close store: %w", err)

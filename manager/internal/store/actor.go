@@ -12,6 +12,7 @@ const (
 	ActorCommand ActorKind = "command" // somebody on the manager's host, by the command line
 	ActorAgent   ActorKind = "agent"   // an agent that checks in or enrolls
 	ActorSystem  ActorKind = "system"  // the manager itself
+	ActorUnknown ActorKind = "unknown" // somebody who could not say who they are
 )
 
 // Actor is who does something to the records. It travels in the context, so

@@ -18,15 +18,18 @@ type Agent struct {
 	PeerAddress string
 	// Report is the latest check-in, without its volume results (these are
 	// kept with the volumes).
-	Report Report
+	Report Report `audit:"-"`
 	// Drift is what was found edited on the host: see KeptDrift.Recent.
-	Drift KeptDrift
+	Drift KeptDrift `audit:"-"`
 	// ClockSkewMS is how far the agent's clock is ahead of the manager's, in
 	// milliseconds; nil if the agent's time was missing or absurd.
-	ClockSkewMS *int64 `gorm:"column:clock_skew_ms"`
-	FirstSeenAt time.Time
-	LastSeenAt  time.Time // by the manager's clock
-	ChangedAt   time.Time // when the report last said something new
+	ClockSkewMS *int64     `gorm:"column:clock_skew_ms" audit:"-"`
+	FirstSeenAt time.Time  `audit:"-"`
+	LastSeenAt  time.Time  `audit:"-"` // by the manager's clock
+	ChangedAt   time.Time  `audit:"-"` // when the report last said something new
+	OfflineAt   *time.Time `audit:"-"` // since when it counts as gone
+	// Told counts the reports that said something new.
+	Told int64 `audit:"-"`
 }
 
 // AgentFilter chooses agents. Zero fields choose all.
@@ -91,6 +94,10 @@ func (s *Store) GetAgent(ctx context.Context, id int64) (Agent, error) {
 	s.damaged.tell(one)
 	s.heartbeats.mergeInto(one)
 	return one[0], nil
+}
+
+func (a Agent) subject() Subject {
+	return Subject{Resource: "agent", ID: a.ID, Name: a.Hostname, SiteID: a.SiteID}
 }
 
 // FindAgent returns the agent of a host name in a site, or ErrNotFound.

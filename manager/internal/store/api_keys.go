@@ -15,10 +15,10 @@ type APIKey struct {
 	Role       string // admin, viewer or agent
 	SiteID     *int64 // the one site of an agent key
 	Prefix     string // names the key in lists and finds it
-	Hash       []byte // SHA-256 of the whole key
+	Hash       []byte `audit:"-"` // SHA-256 of the whole key
 	CreatedAt  time.Time
 	CreatedBy  string
-	LastUsedAt *time.Time // up to a minute old
+	LastUsedAt *time.Time `audit:"-"` // up to a minute old
 	ExpiresAt  *time.Time
 	RevokedAt  *time.Time
 }
@@ -53,12 +53,26 @@ func (s *Store) GetAPIKey(ctx context.Context, id int64) (APIKey, error) {
 
 // CreateAPIKey stores a new key and gives it an id.
 func (s *Store) CreateAPIKey(ctx context.Context, key *APIKey) error {
-	return s.update(ctx, func(tx *gorm.DB) error {
-		if err := tx.Create(key).Error; err != nil {
-			return fmt.Errorf("insert API key: %w", err)
-		}
-		return nil
-	})
+	return s.update(ctx, func(tx *gorm.DB) error { return insert(tx, key) })
+}
+
+func (k APIKey) subject() Subject {
+	of := Subject{Resource: "api_key", ID: k.ID, Name: k.Name}
+	if k.SiteID != nil {
+		of.SiteID = *k.SiteID
+	}
+	return of
+}
+
+func (k APIKey) action(plain Action, before any) Action {
+	was, existed := before.(APIKey)
+	switch {
+	case !existed:
+		return ActionKeyCreated
+	case was.RevokedAt == nil && k.RevokedAt != nil:
+		return ActionKeyRevoked
+	}
+	return plain
 }
 
 // RevokeAPIKey makes a key worthless for good, or returns ErrNotFound. The row
@@ -69,12 +83,9 @@ func (s *Store) RevokeAPIKey(ctx context.Context, id int64) (APIKey, error) {
 		if key, err = get[APIKey](tx, id); err != nil || key.RevokedAt != nil {
 			return err
 		}
-		at := now()
+		before, at := key, now()
 		key.RevokedAt = &at
-		if err := tx.Model(&key).Update("revoked_at", at).Error; err != nil {
-			return fmt.Errorf("revoke API key %d: %w", id, err)
-		}
-		return nil
+		return save(tx, before, &key)
 	})
 	return key, err
 }

@@ -83,9 +83,13 @@ const agentsPerSite = 100
 // forgetOldest drops the agents of a site that were seen longest ago when there
 // are too many, but never the one that has just been recorded.
 func forgetOldest(tx *gorm.DB, siteID, recorded int64) error {
-	return remove[Agent](tx, `site_id = ? AND id <> ? AND id NOT IN
+	err := tx.Exec(`DELETE FROM agents WHERE site_id = ? AND id <> ? AND id NOT IN
 		(SELECT id FROM agents WHERE site_id = ? ORDER BY last_seen_at DESC, id DESC LIMIT ?)`,
-		siteID, recorded, siteID, agentsPerSite)
+		siteID, recorded, siteID, agentsPerSite).Error
+	if err != nil {
+		return fmt.Errorf("forget agents of site %d: %w", siteID, err)
+	}
+	return nil
 }
 
 func recordVolumes(tx *gorm.DB, c CheckIn) error {

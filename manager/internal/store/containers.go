@@ -108,6 +108,10 @@ func (c Container) checkInSite(tx *gorm.DB) error {
 	return err
 }
 
+func (c Container) subject() Subject {
+	return Subject{Resource: "container", ID: c.ID, Name: c.Hostname, SiteID: c.SiteID}
+}
+
 func (c Container) unique() []unique {
 	return []unique{
 		uniqueHostName("hostname", c.SiteID, c.Hostname, 0, c.ID),

@@ -93,6 +93,10 @@ func checkDefaultSite(tx *gorm.DB, domain ExternalDomain) error {
 	return err
 }
 
+func (d ExternalDomain) subject() Subject {
+	return Subject{Resource: "external_domain", ID: d.ID, Name: d.Name}
+}
+
 // namesUnder checks every full name that a changed domain makes, and returns
 // the rule of uniqueness of each.
 func namesUnder(tx *gorm.DB, domain ExternalDomain) ([]unique, error) {

@@ -45,6 +45,14 @@ func list[T any](query *gorm.DB, opts ListOptions, sortable map[string]string) (
 	return rows, total, nil
 }
 
+// newestFirst sorts what is not asked to be sorted otherwise.
+func (o ListOptions) newestFirst() ListOptions {
+	if o.Sort == "" {
+		o.Sort = "-id"
+	}
+	return o
+}
+
 func (o ListOptions) apply(query *gorm.DB, sortable map[string]string) (*gorm.DB, error) {
 	switch {
 	case o.Limit == All:

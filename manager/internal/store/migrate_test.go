@@ -97,7 +97,7 @@ func TestUpgradeKilled(t *testing.T) {
 		err := errors.Join(
 			db.QueryRow("SELECT max(version_id) FROM goose_db_version").Scan(&version),
 			db.QueryRow("SELECT count(*) FROM sqlite_master WHERE name = 'confirmed_removals'").Scan(&tables))
-		if err != nil || version != 1+tables {
+		if err != nil || (version > 1) != (tables > 0) {
 			t.Errorf("schema %d with %d new tables, %v", version, tables, err)
 		}
 		if err := store.Migrate(t.Context(), path); err != nil {

@@ -92,6 +92,10 @@ func (n Node) checkInSite(tx *gorm.DB) error {
 	return checkInternalName(site, "name", n.Name)
 }
 
+func (n Node) subject() Subject {
+	return Subject{Resource: "node", ID: n.ID, Name: n.Name, SiteID: n.SiteID}
+}
+
 func (n Node) unique() []unique {
 	return []unique{uniqueHostName("name", n.SiteID, n.Name, n.ID, 0), uniqueAddress(n.SiteID, n.IPv4Address, n.ID, 0)}
 }

@@ -32,7 +32,10 @@ type unique struct {
 
 // insert writes a new row. A value that is taken is a *ConflictError.
 func insert[T any](tx *gorm.DB, row *T, rules ...unique) error {
-	return explain(tx, "create record", tx.Create(row).Error, rules)
+	if err := explain(tx, "create record", tx.Create(row).Error, rules); err != nil {
+		return err
+	}
+	return audit(tx, ActionCreate, nil, *row)
 }
 
 // save writes a changed row, unless nothing changed. A value that is taken is
@@ -41,11 +44,23 @@ func save[T any](tx *gorm.DB, before T, row *T, rules ...unique) error {
 	if reflect.DeepEqual(before, *row) {
 		return nil
 	}
-	return explain(tx, "update record", tx.Select("*").Updates(row).Error, rules)
+	if err := explain(tx, "update record", tx.Select("*").Updates(row).Error, rules); err != nil {
+		return err
+	}
+	return audit(tx, ActionUpdate, before, *row)
 }
 
 // remove deletes the rows of T that match.
 func remove[T any](tx *gorm.DB, condition string, args ...any) error {
+	if isAudited[T]() {
+		var rows []T
+		if err := tx.Where(condition, args...).Order("id").Find(&rows).Error; err != nil {
+			return fmt.Errorf("read records to delete: %w", err)
+		}
+		if err := auditAll(tx, ActionDelete, rows); err != nil {
+			return err
+		}
+	}
 	if err := tx.Where(condition, args...).Delete(new(T)).Error; err != nil {
 		return fmt.Errorf("delete records: %w", err)
 	}
@@ -54,6 +69,15 @@ func remove[T any](tx *gorm.DB, condition string, args ...any) error {
 
 // removeOne deletes the T of an id or returns ErrNotFound.
 func removeOne[T any](tx *gorm.DB, id int64) error {
+	if isAudited[T]() {
+		row, err := get[T](tx, id)
+		if err != nil {
+			return err
+		}
+		if err := audit(tx, ActionDelete, row, nil); err != nil {
+			return err
+		}
+	}
 	result := tx.Where("id = ?", id).Delete(new(T))
 	if result.Error != nil {
 		return fmt.Errorf("delete record %d: %w", id, result.Error)

@@ -44,15 +44,21 @@ func (s *Store) ConfirmRemovals(ctx context.Context, siteID int64, by, seen stri
 			return err
 		}
 		row := ConfirmedRemovals{SiteID: siteID, ConfirmedBy: by, ConfirmedAt: now()}
-		err = tx.Clauses(clause.OnConflict{DoNothing: true}).Create(&row).Error
-		if errors.Is(err, gorm.ErrForeignKeyViolated) {
+		given := tx.Clauses(clause.OnConflict{DoNothing: true}).Create(&row)
+		if errors.Is(given.Error, gorm.ErrForeignKeyViolated) {
 			return ErrNotFound
 		}
-		if err != nil {
-			return fmt.Errorf("confirm removals of site %d: %w", siteID, err)
+		if given.Error != nil {
+			return fmt.Errorf("confirm removals of site %d: %w", siteID, given.Error)
 		}
-		published, err = publish(tx, siteID, encode)
-		return err
+		if published, err = publish(tx, siteID, encode); err != nil || given.RowsAffected == 0 {
+			return err
+		}
+		site, err := get[Site](tx, siteID)
+		if err != nil {
+			return err
+		}
+		return auditAct(tx, ActionConfirmRemovals, site.subject(), Values{"etag": published.Revision.ETag, "revision": published.Revision.Number})
 	})
 	return published, err
 }

@@ -184,6 +184,17 @@ func completeTransport(tx *gorm.DB, row *Service, reserved []int) ([]unique, err
 	}}, nil
 }
 
+func (s Service) subject() Subject {
+	name := s.ExternalHostname
+	switch s.Type {
+	case inventory.ServiceTransport:
+		name = fmt.Sprintf("%s %d", s.Protocol, s.ExternalPort)
+	case inventory.ServiceDNS:
+		name = s.DNSName
+	}
+	return Subject{Resource: "service", ID: s.ID, Name: name, SiteID: s.SiteID}
+}
+
 // freePort returns the lowest port of the site's range that is neither taken
 // nor reserved. It runs in the transaction that takes the port.
 func freePort(tx *gorm.DB, siteID int64, protocol string, reserved []int) (int, error) {

@@ -74,6 +74,10 @@ func (s *Store) UpdateSite(ctx context.Context, id int64, change func(*inventory
 	return row, err
 }
 
+func (s Site) subject() Subject {
+	return Subject{Resource: "site", ID: s.ID, Name: s.Name, SiteID: s.ID}
+}
+
 func (s Site) unique() []unique {
 	return []unique{{
 		field: "name", message: fmt.Sprintf("the name %q is already in use", s.Name),
@@ -196,9 +200,31 @@ func (s *Store) DeleteSite(ctx context.Context, id int64, cascade bool) error {
 				remove[Container](tx, "site_id = ?", id),
 				remove[Node](tx, "site_id = ?", id))
 		}
+		if err == nil {
+			err = errors.Join(
+				remove[APIKey](tx, "site_id = ?", id), // the revoked ones, too
+				remove[Agent](tx, "site_id = ?", id),
+				leaveDomains(tx, id))
+		}
 		if err != nil {
 			return err
 		}
 		return removeOne[Site](tx, id)
 	})
+}
+
+// leaveDomains takes a site from the domains whose default it is.
+func leaveDomains(tx *gorm.DB, siteID int64) error {
+	var domains []ExternalDomain
+	if err := tx.Where("default_site_id = ?", siteID).Order("id").Find(&domains).Error; err != nil {
+		return fmt.Errorf("read the domains of site %d: %w", siteID, err)
+	}
+	for _, before := range domains {
+		row := before
+		row.DefaultSiteID = nil
+		if err := save(tx, before, &row); err != nil {
+			return err
+		}
+	}
+	return nil
 }

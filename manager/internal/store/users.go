@@ -13,7 +13,7 @@ import (
 type User struct {
 	ID           int64
 	Name         string // folded to lower case
-	PasswordHash string // argon2id in PHC form
+	PasswordHash string `audit:"-"` // argon2id in PHC form
 	Role         string // admin or viewer
 	CreatedAt    time.Time
 	UpdatedAt    time.Time
@@ -69,11 +69,17 @@ func (s *Store) CreateUser(ctx context.Context, user *User) error {
 		if !errors.Is(err, ErrNotFound) {
 			return err
 		}
-		if err := tx.Create(user).Error; err != nil {
-			return fmt.Errorf("insert user: %w", err)
-		}
-		return nil
+		return insert(tx, user)
 	})
+}
+
+func (u User) subject() Subject { return Subject{Resource: "user", ID: u.ID, Name: u.Name} }
+
+func (u User) action(plain Action, before any) Action {
+	if was, existed := before.(User); existed && was.PasswordHash != u.PasswordHash {
+		return ActionPasswordChanged
+	}
+	return plain
 }
 
 // SetPassword replaces a user's password and ends all sessions of that user in
@@ -84,8 +90,10 @@ func (s *Store) SetPassword(ctx context.Context, name, hash string) error {
 		if err != nil {
 			return err
 		}
-		if err := tx.Model(&user).Update("password_hash", hash).Error; err != nil {
-			return fmt.Errorf("update user %q: %w", name, err)
+		before := user
+		user.PasswordHash = hash
+		if err := save(tx, before, &user); err != nil {
+			return err
 		}
 		if err := tx.Delete(&Session{}, "user_id = ?", user.ID).Error; err != nil {
 			return fmt.Errorf("end sessions of user %q: %w", name, err)
@@ -109,9 +117,6 @@ func (s *Store) DeleteUser(ctx context.Context, id int64) error {
 		if user.Role == "admin" && others == 0 {
 			return &ConflictError{Field: "role", Message: fmt.Sprintf("%q is the last administrator; make another one first", user.Name)}
 		}
-		if err := tx.Delete(&user).Error; err != nil {
-			return fmt.Errorf("delete user %d: %w", id, err)
-		}
-		return nil
+		return removeOne[User](tx, id)
 	})
 }

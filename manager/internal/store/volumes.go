@@ -32,9 +32,9 @@ type Volume struct {
 	UID      int64 `gorm:"column:uid"`
 	GID      int64 `gorm:"column:gid"`
 
-	Status        VolumeStatus
-	StatusMessage string     // also a note on a ready volume
-	ReportedAt    *time.Time // when the status last changed by a check-in
+	Status        VolumeStatus `audit:"-"`
+	StatusMessage string       `audit:"-"` // also a note on a ready volume
+	ReportedAt    *time.Time   `audit:"-"` // when the status last changed by a check-in
 	CreatedAt     time.Time
 	UpdatedAt     time.Time
 }
@@ -123,6 +123,10 @@ func (s *Store) UpdateVolume(ctx context.Context, id int64, change func(*invento
 		return save(tx, before, &row, row.unique()...)
 	})
 	return row, err
+}
+
+func (v Volume) subject() Subject {
+	return Subject{Resource: "volume", ID: v.ID, Name: v.Name, SiteID: v.SiteID}
 }
 
 func (v Volume) unique() []unique {

@@ -48,6 +48,12 @@ func Run(t *testing.T, open func(testing.TB) *store.Store) {
 		"confirmed with a snapshot or not":       testConfirmAllOrNothing,
 		"what drops confirmed removals":          testWhatDropsConfirmedRemovals,
 		"drift is kept for a day":                testDriftIsKept,
+		"changes are audited":                    testAuditOfRecords,
+		"cascaded deletes are audited":           testAuditOfCascades,
+		"people and keys are audited":            testAuditOfPeople,
+		"agents are not audited":                 testAuditNotOfAgents,
+		"the audit log is filtered":              testAuditFilters,
+		"failed sign-ins are bounded":            testFailedSignIns,
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) { test(t, open(t)) })
