@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"opensource.internal/manager/servertest"
@@ -98,8 +99,19 @@ func TestBodiesAreReadStrictly(t *testing.T) {
 		{"admin key with site", "/api-keys", `{"name":"k","role":"admin","siteId":1}`, 422, "siteId"},
 		{"unknown role", "/api-keys", `{"name":"k","role":"root"}`, 422, "role"},
 		{"half a surrogate pair", "/sites", `{"name":"a\ud800"}`, 422, "name"},
-		{"not UTF-8", "/sites", "{\"name\":\"a\xff\"}", 422, "name"},
-		{"key not UTF-8", "/api-keys", "{\"name\":\"a\xff\",\"role\":\"admin\"}", 422, "name"},
+		{"not UTF-8", "/sites", "{\"name\":\"a\xff\"}", 400, ""},
+		{"in UTF-16", "/sites", "{\x00\"\x00n\x00", 400, ""},
+		{"byte order mark", "/sites", "\xef\xbb\xbf{\"name\":\"a\"}", 400, ""},
+		{"NUL", containers, fmt.Sprintf(`{"nodeId":%d,"hostname":"a","owner":"b\u0000"}`, i.node), 422, "owner"},
+		{"trailing text", "/sites", `{"name":"a"} x`, 400, ""},
+		{"trailing comma", "/sites", `{"name":"a",}`, 400, ""},
+		{"comment", "/sites", `{"name":"a"/**/}`, 400, ""},
+		{"not a number", "/sites", `{"name":NaN}`, 400, ""},
+		{"field given twice", "/sites", `{"name":"a","name":"b"}`, 422, "name"},
+		{"field given twice, once escaped", "/sites", `{"name":"a","\u006eame":"b"}`, 422, "name"},
+		{"inner field given twice", "/sites", `{"name":{"a":[{"b":1,"b":2}]}}`, 422, "name.a[0].b"},
+		{"deep", "/sites", `{"name":` + strings.Repeat("[", 4000) + strings.Repeat("]", 4000) + `}`, 400, ""},
+		{"deep and open", "/sites", strings.Repeat(`{"name":`, 1500), 400, ""},
 		{"nameless key", "/api-keys", `{"name":" ","role":"admin"}`, 422, "name"},
 		{"short password", "/users", `{"name":"u","role":"admin","password":"short"}`, 422, "password"},
 		{"agent as a person", "/users", `{"name":"u","role":"agent","password":"long enough to do"}`, 422, "role"},
@@ -136,6 +148,12 @@ func TestOnlyJSONBodiesAreRead(t *testing.T) {
 			t.Errorf("%s: status %d, want %d: %s", contentType, answer.Status, status, answer.Body)
 		}
 	}
+	for coding, status := range map[string]int{"gzip": 415, "br": 415, "identity": 201} {
+		answer := s.Do(t, "POST", "/api/v1/sites", `{"name":"`+coding+`"}`, http.Header{"X-Api-Key": {s.AdminKey}, "Content-Encoding": {coding}})
+		if answer.Status != status {
+			t.Errorf("Content-Encoding %s: status %d, want %d: %s", coding, answer.Status, status, answer.Body)
+		}
+	}
 	// What takes much memory to decode is refused before that, from strangers too.
 	huge := `{"a":` + strings.Repeat("[0],", 1<<13) + `0}`
 	if answer := s.Do(t, "POST", "/api/v1/session", huge, nil); answer.Status != 413 {
@@ -152,5 +170,81 @@ func TestOnlyJSONBodiesAreRead(t *testing.T) {
 	large := s.Call(t, "POST", "/sites", `{"name":"`+strings.Repeat("a", 2<<20)+`"}`)
 	if fault := servertest.Error(t, large); large.Status != 413 {
 		t.Errorf("2 MiB: status %d %v", large.Status, fault)
+	}
+}
+
+// Nothing of what is far too large is read, whoever sends it, and nobody waits
+// for the end of what has none.
+func TestHugeBodiesAreRefusedEarly(t *testing.T) {
+	s := servertest.Start(t, servertest.Options{})
+	for _, path := range []string{"/api/v1/sites", "/api/v1/session", "/api/v1/agents"} {
+		for name, length := range map[string]int64{"announced": 100 << 20, "chunked": -1} {
+			sent := &endless{}
+			request, err := http.NewRequestWithContext(t.Context(), "POST", s.URL+path, sent)
+			if err != nil {
+				t.Fatal(err)
+			}
+			request.ContentLength = length
+			request.Header = http.Header{"X-Api-Key": {s.AdminKey}, "Content-Type": {"application/json"}}
+			answer, err := http.DefaultTransport.RoundTrip(request)
+			if err != nil {
+				t.Errorf("%s, %s: %v", path, name, err)
+				continue
+			}
+			answer.Body.Close()
+			if answer.StatusCode != 413 {
+				t.Errorf("%s, %s: %d", path, name, answer.StatusCode)
+			}
+			if sent := sent.bytes.Load(); sent > 20<<20 {
+				t.Errorf("%s, %s: %d bytes were taken", path, name, sent)
+			}
+		}
+	}
+}
+
+// endless is a body of JSON that does not end.
+type endless struct{ bytes atomic.Int64 }
+
+func (e *endless) Read(p []byte) (int, error) {
+	for n := range p {
+		p[n] = '['
+	}
+	e.bytes.Add(int64(len(p)))
+	return len(p), nil
+}
+
+func TestParametersAreReadStrictly(t *testing.T) {
+	s := servertest.Start(t, servertest.Options{})
+	i := fill(t, s)
+	for query, field := range map[string]string{
+		"/agents?siteId=":           "siteId",
+		"/agents?siteId=1&siteId=2": "siteId",
+		"/agents?siteId=+1":         "siteId",
+		"/agents?siteId=%2B1":       "siteId",
+		"/agents?siteId=01":         "siteId",
+		"/agents?siteId=1.0":        "siteId",
+		"/agents?siteId=0x1":        "siteId",
+		"/agents?SiteId=1":          "SiteId",
+		"/agents?hostname=%00":      "hostname",
+		"/agents?hostname=%ff":      "hostname",
+		"/agents?hostname=%zz":      "query",
+		"/agents?a;b":               "query",
+		"/sites?limit=1e1":          "limit",
+	} {
+		answer := s.Call(t, "GET", query, nil)
+		if fault := servertest.Error(t, answer); answer.Status != 422 || fault.Fields[field] == "" {
+			t.Errorf("%s: %d %s", query, answer.Status, answer.Body)
+		}
+	}
+	site := fmt.Sprintf("/sites/%d", i.site)
+	for _, cascade := range []string{"1", "t", "TRUE", "yes", "", "true&cascade=true"} {
+		if answer := s.Call(t, "DELETE", site+"?cascade="+cascade, nil); answer.Status != 422 {
+			t.Errorf("cascade=%s: %d %s", cascade, answer.Status, answer.Body)
+		}
+	}
+	for _, id := range []string{"+1", "01", "%31x", "1e0", "٣"} {
+		if answer := s.Call(t, "GET", "/sites/"+id, nil); answer.Status != 404 {
+			t.Errorf("site %s: %d", id, answer.Status)
+		}
 	}
 }

@@ -30,6 +30,7 @@ var (
 	}
 	errForbidden   = &Error{Status: http.StatusForbidden, Code: "forbidden", Message: "these credentials do not allow this"}
 	errNoRoute     = &Error{Status: http.StatusNotFound, Code: "not_found", Message: "there is no such path"}
+	errNoSuchID    = &Error{Status: http.StatusNotFound, Code: "not_found", Message: "there is no such record: ids are positive whole numbers"}
 	errNoMethod    = &Error{Status: http.StatusMethodNotAllowed, Code: "method_not_allowed", Message: "this path does not have that method"}
 	errCrossOrigin = &Error{Status: http.StatusForbidden, Code: "cross_origin", Message: "the request came from a page of another origin; if this is the manager's own page, PUBLIC_URL does not match the browser's address"}
 )

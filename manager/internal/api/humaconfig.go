@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"io"
 	"net/http"
 	"reflect"
 	"strconv"
@@ -73,23 +72,13 @@ func schemaName(t reflect.Type, hint string) string {
 func fromHuma(ctx huma.Context, status int, message string, errs ...error) huma.StatusError {
 	switch {
 	case status >= http.StatusInternalServerError:
-		cause := errors.Join(errs...)
-		if errors.Is(cause, io.ErrUnexpectedEOF) || ctx != nil && ctx.Context().Err() != nil {
-			return &Error{Status: http.StatusBadRequest, Code: "bad_request", Message: "the body is not complete"}
-		}
-		failed := internalError(cause)
+		failed := internalError(errors.Join(errs...))
 		if ctx != nil {
 			logFault(ctx.Context(), failed)
 		}
 		return failed
 	case status == http.StatusUnprocessableEntity:
 		return validationError(errs)
-	case status == http.StatusBadRequest && len(errs) > 0:
-		return &Error{Status: status, Code: "malformed_json", Message: "the body is not valid JSON"}
-	case status == http.StatusUnsupportedMediaType:
-		return &Error{Status: status, Code: "unsupported_media_type", Message: "the body must be application/json"}
-	case status == http.StatusRequestEntityTooLarge:
-		return &Error{Status: status, Code: "too_large", Message: "the body has at most 16 KiB"}
 	}
 	return &Error{Status: status, Code: strings.ReplaceAll(strings.ToLower(http.StatusText(status)), " ", "_"), Message: message}
 }
@@ -110,7 +99,7 @@ func validationError(errs []error) *Error {
 		place, field, _ := strings.Cut(detail.Location, ".")
 		switch {
 		case place == "path":
-			return &Error{Status: http.StatusNotFound, Code: "not_found", Message: "there is no such record: ids are positive whole numbers"}
+			return errNoSuchID
 		case field == "":
 			field = place
 		}
@@ -125,9 +114,10 @@ func validationError(errs []error) *Error {
 	return invalidFields(fields)
 }
 
-// unmarshalStrict decodes JSON. When it is decoded to be validated, whole
-// numbers stay exact and all other numbers keep their text, so that 1.0, 1e3
-// and what fits no integer are refused by the field's name.
+// unmarshalStrict decodes JSON that checkJSON has let pass. When it is decoded
+// to be validated, whole numbers stay exact and all other numbers keep their
+// text, so that 1.0, 1e3 and what fits no integer are refused by the field's
+// name.
 func unmarshalStrict(data []byte, into any) error {
 	untyped, ok := into.(*any)
 	if !ok {
@@ -137,9 +127,6 @@ func unmarshalStrict(data []byte, into any) error {
 	decoder.UseNumber()
 	if err := decoder.Decode(untyped); err != nil {
 		return err
-	}
-	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("more than one JSON value")
 	}
 	*untyped = wholeNumbers(*untyped)
 	return nil

@@ -39,8 +39,11 @@ func register[I, O any](g group, method, path, summary string, success int, h ha
 		Summary:       summary,
 		DefaultStatus: success,
 		MaxBodyBytes:  maxBody,
-		Tags:          []string{strings.Split(path, "/")[1]},
-		Middlewares:   huma.Middlewares{withExchange},
+		// The time for the body is over once strictly has read it. A deadline that
+		// stayed would end the request in the midst of its work.
+		BodyReadTimeout: -1,
+		Tags:            []string{strings.Split(path, "/")[1]},
+		Middlewares:     huma.Middlewares{strictly, withExchange},
 	}
 	documentFaults(&operation, g.faults, reflect.TypeFor[I]())
 	for _, change := range with {
