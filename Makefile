@@ -12,15 +12,18 @@ MODULES := agent manager templates packaging/e2e
 PACKAGES := $(addsuffix /...,$(addprefix ./,$(MODULES)))
 TOOLS := build/tools
 SEQUENCES ?= 1000
+# The manager's tests that depend on the database.
+ON_POSTGRESQL := $(addprefix ./manager/,cmd/... internal/api/... internal/auth/... internal/dashboard/... internal/server/... internal/snapshot/... internal/store/... internal/tasks/...)
 
 .PHONY: run
 run: deps-run build ## Start the manager with a demo site and a sandboxed agent; prints URL and sign-in.
 	tools/demo
 
 .PHONY: test
-test: deps-test $(TOOLS)/gotestsum ## Run all tests near the code, with the race detector.
+test: deps-test $(TOOLS)/gotestsum ## Run all tests near the code, with the race detector; the manager's on SQLite and on PostgreSQL.
 	@mkdir -p build/screenshots
 	SCREENSHOTS=$(CURDIR)/build/screenshots $(TOOLS)/gotestsum --format pkgname-and-test-fails --jsonfile build/test.json -- -race -tags $(TAGS) -timeout 15m work
+	TEST_DATABASE=postgresql $(TOOLS)/gotestsum --format pkgname-and-test-fails --jsonfile build/test-postgresql.json -- -race -tags $(TAGS) -timeout 15m $(ON_POSTGRESQL)
 
 .PHONY: soak
 soak: deps-test ## Drive the agent through SEQUENCES=1000 random sequences of changes, faults and edits.

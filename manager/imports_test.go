@@ -41,6 +41,10 @@ var restricted = []struct {
 		by: []string{"internal/store"},
 	},
 	{
+		what: "github.com/jackc/pgx/v5", why: "only the store knows the database",
+		by: []string{"internal/store"},
+	},
+	{
 		what: "github.com/pressly/goose/v3", why: "only the store knows the database",
 		by: []string{"internal/store"},
 	},

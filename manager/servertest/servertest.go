@@ -8,7 +8,6 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"path/filepath"
 	"sync"
 	"testing"
 	"time"
@@ -17,10 +16,14 @@ import (
 	"opensource.internal/manager/internal/config"
 	"opensource.internal/manager/internal/server"
 	"opensource.internal/manager/internal/store"
+	"opensource.internal/manager/internal/store/storetest"
 )
 
 // Options change what Start starts. The zero value is a fresh manager.
 type Options struct {
+	// Database is where the records are: if not set, in a database of its own
+	// of the kind that the tests run on (see storetest.Database).
+	Database store.Database
 	// Configure changes the settings before the start.
 	Configure func(*config.Config)
 }
@@ -33,6 +36,8 @@ type Server struct {
 	AdminKey string
 	// Store is the server's own open database.
 	Store *store.Store
+	// Database is where it keeps the records, for whoever looks past the store.
+	Database store.Database
 	// Config is what the server was started with.
 	Config config.Config
 	// Log holds everything that was logged, at every level.
@@ -45,9 +50,12 @@ type Server struct {
 // Start starts a manager and stops it when the test ends.
 func Start(t testing.TB, o Options) *Server {
 	t.Helper()
-	folder := t.TempDir()
+	database := o.Database
+	if database == (store.Database{}) {
+		database = storetest.Database(t)
+	}
 	settings := config.Config{
-		StateDirectory: folder, Database: filepath.Join(folder, "manager.db"),
+		StateDirectory: t.TempDir(), Database: database.Path, DatabaseURL: config.Secret(database.URL),
 		Listen: "127.0.0.1:0", LoopbackSite: 1, LogLevel: slog.LevelDebug,
 	}
 	if o.Configure != nil {
@@ -59,7 +67,7 @@ func Start(t testing.TB, o Options) *Server {
 	if err != nil {
 		t.Fatalf("start manager: %v", err)
 	}
-	s := &Server{URL: running.URL(), Store: running.Store, Config: settings, Log: log, running: running}
+	s := &Server{URL: running.URL(), Store: running.Store, Database: server.DatabaseOf(settings), Config: settings, Log: log, running: running}
 	t.Cleanup(func() { s.Stop(t) })
 	s.AdminKey = s.Key(t, auth.NewKey{Name: "test admin", Role: auth.RoleAdmin})
 	return s

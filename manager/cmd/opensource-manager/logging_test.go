@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"database/sql"
 	"fmt"
 	"log/slog"
 	"os"
@@ -12,17 +11,13 @@ import (
 	"syscall"
 	"testing"
 
-	_ "github.com/mattn/go-sqlite3"
+	"opensource.internal/manager/internal/store"
+	"opensource.internal/manager/internal/store/storetest"
 )
 
-func makeNewer(t *testing.T, path string) {
+func makeNewer(t *testing.T, database store.Database) {
 	t.Helper()
-	db, err := sql.Open("sqlite3", path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.Close()
-	if _, err := db.Exec("INSERT INTO goose_db_version (version_id, is_applied) VALUES (9999, 1)"); err != nil {
+	if _, err := storetest.Raw(t, database).Exec("INSERT INTO goose_db_version (version_id, is_applied) VALUES (9999, TRUE)"); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -17,6 +17,7 @@ import (
 
 	"opensource.internal/manager/internal/auth"
 	"opensource.internal/manager/internal/config"
+	"opensource.internal/manager/internal/server"
 	"opensource.internal/manager/internal/store"
 )
 
@@ -134,7 +135,7 @@ func report(stderr io.Writer, err error) int {
 // openStore opens the database and brings it to the current schema, so that
 // keys and users can be made before the first start of the service.
 func (e *environmentOf) openStore() (*store.Store, error) {
-	return store.Open(e, e.config.Database, store.Options{Migrate: true, Log: e.log})
+	return store.Open(e, server.DatabaseOf(e.config), store.Options{Migrate: true, Log: e.log})
 }
 
 // withStore runs work on the open database and closes it.

@@ -17,6 +17,7 @@ import (
 	"opensource.internal/manager/internal/auth"
 	"opensource.internal/manager/internal/inventory"
 	"opensource.internal/manager/internal/store"
+	"opensource.internal/manager/internal/store/storetest"
 )
 
 // shell runs command lines on one state directory.
@@ -32,7 +33,11 @@ type result struct {
 }
 
 func newShell(t *testing.T) *shell {
-	return &shell{t: t, env: map[string]string{"STATE_DIRECTORY": t.TempDir()}}
+	env := map[string]string{"STATE_DIRECTORY": t.TempDir()}
+	if storetest.OnPostgreSQL() {
+		env["DATABASE_URL"] = storetest.Database(t).URL
+	}
+	return &shell{t: t, env: env}
 }
 
 func (s *shell) run(stdin string, args ...string) result {
@@ -52,9 +57,14 @@ func (s *shell) must(stdin string, args ...string) string {
 	return r.stdout
 }
 
+// database is the one that the command lines work on.
+func (s *shell) database() store.Database {
+	return store.Database{Path: filepath.Join(s.env["STATE_DIRECTORY"], "manager.db"), URL: s.env["DATABASE_URL"]}
+}
+
 func (s *shell) store() *store.Store {
 	s.t.Helper()
-	opened, err := store.Open(s.t.Context(), filepath.Join(s.env["STATE_DIRECTORY"], "manager.db"), store.Options{Migrate: true})
+	opened, err := store.Open(s.t.Context(), s.database(), store.Options{Migrate: true})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -136,13 +146,14 @@ func TestMigrateTwice(t *testing.T) {
 	s := newShell(t)
 	for range 2 {
 		got := decode[migrated](t, s.must("", "migrate", "--json"))
-		if got.SchemaVersion < 1 || got.Database != filepath.Join(s.env["STATE_DIRECTORY"], "manager.db") {
+		if got.SchemaVersion < 1 || got.Database != s.database().String() {
 			t.Errorf("%+v", got)
 		}
 	}
 	if got := s.must("", "migrate"); !strings.Contains(got, "schema") {
 		t.Errorf("%q", got)
 	}
+	s.env = nil
 	if r := s.run("", "migrate", "--database", "/proc/nowhere/manager.db"); r.code != exitFault || r.stderr == "" {
 		t.Errorf("impossible path: %+v", r)
 	}
@@ -332,7 +343,7 @@ func listenForReady(t *testing.T, _ *shell) <-chan struct{} {
 func TestNewerSchemaIsRefused(t *testing.T) {
 	s := newShell(t)
 	s.must("", "migrate")
-	makeNewer(t, filepath.Join(s.env["STATE_DIRECTORY"], "manager.db"))
+	makeNewer(t, s.database())
 	for _, args := range [][]string{{"serve", "--listen", freePort(t)}, {"migrate"}, {"apikey", "list"}} {
 		if r := s.run("", args...); r.code != exitFault || !strings.Contains(r.stderr, "newer version") {
 			t.Errorf("%v: %+v", args, r)

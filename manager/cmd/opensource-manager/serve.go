@@ -30,7 +30,7 @@ type migrated struct {
 // Run migrates; doing it again changes nothing.
 func (c migrateCommand) Run(e *environmentOf) error {
 	return e.withStore(func(s *store.Store) error {
-		done, err := schemaOf(e.Context, e.config.Database, s)
+		done, err := schemaOf(e.Context, server.DatabaseOf(e.config), s)
 		if err != nil {
 			return err
 		}
@@ -42,12 +42,12 @@ func (c migrateCommand) Run(e *environmentOf) error {
 	})
 }
 
-func schemaOf(ctx context.Context, path string, s *store.Store) (migrated, error) {
+func schemaOf(ctx context.Context, database store.Database, s *store.Store) (migrated, error) {
 	schema, err := s.SchemaVersion(ctx)
 	if err != nil {
 		return migrated{}, fmt.Errorf("read schema version: %w", err)
 	}
-	return migrated{Database: path, SchemaVersion: schema}, nil
+	return migrated{Database: database.String(), SchemaVersion: schema}, nil
 }
 
 type versionCommand struct {

@@ -15,7 +15,7 @@ func TestCommandsReadTheSettingsOfTheService(t *testing.T) {
 		t.Fatal(err)
 	}
 	file := filepath.Join(t.TempDir(), "manager.env")
-	content := "# settings\nSTATE_DIRECTORY=\"" + s.env["STATE_DIRECTORY"] + "\"\nLOG_LEVEL=loud\n"
+	content := "# settings\nSTATE_DIRECTORY=\"" + s.env["STATE_DIRECTORY"] + "\"\nDATABASE_URL=" + s.env["DATABASE_URL"] + "\nLOG_LEVEL=loud\n"
 	if err := os.WriteFile(file, []byte(content), 0o640); err != nil {
 		t.Fatal(err)
 	}

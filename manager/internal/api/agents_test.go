@@ -29,7 +29,7 @@ func TestDamagedReportHidesNoOtherAgent(t *testing.T) {
 	}
 	checkIn("one")
 	checkIn("two")
-	db := storetest.Raw(t, s.Config.Database)
+	db := storetest.Raw(t, s.Database)
 	for _, damage := range []string{`'{"services":{"nginx":{"state":"act'`, `''`, `'{"services":7}'`, `x'ff00'`, `5`} {
 		if _, err := db.Exec("UPDATE agents SET report = " + damage + ", drift = " + damage + " WHERE id = 1"); err != nil {
 			t.Fatal(err)

@@ -1,7 +1,6 @@
 package api_test
 
 import (
-	"database/sql"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"opensource.internal/manager/internal/store/storetest"
 	"opensource.internal/manager/servertest"
 )
 
@@ -194,13 +194,9 @@ func TestUnknownPathsAndMethods(t *testing.T) {
 // breakDatabase takes away what nearly every request needs.
 func breakDatabase(t *testing.T, s *servertest.Server) {
 	t.Helper()
-	db, err := sql.Open("sqlite3", s.Config.Database)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.Close()
+	db := storetest.Raw(t, s.Database)
 	for _, table := range []string{"goose_db_version", "sites", "agents"} {
-		if _, err := db.Exec("PRAGMA foreign_keys=off; ALTER TABLE " + table + " RENAME TO gone_" + table); err != nil {
+		if _, err := db.Exec("ALTER TABLE " + table + " RENAME TO gone_" + table); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -86,7 +86,7 @@ func TestCheckInWritesOnlyNews(t *testing.T) {
 	etag := c.settle(t)
 	c.post(plain, "If-None-Match", etag)
 	stored := func() store.Agent { // as another process sees it
-		other := storetest.OpenAt(t, c.path)
+		other := storetest.OpenAt(t, c.database)
 		agent, err := other.FindAgent(t.Context(), 1, "agent")
 		if err != nil {
 			t.Fatal(err)
@@ -130,7 +130,7 @@ func TestCheckInWritesOnlyNews(t *testing.T) {
 func TestCheckInSeesOtherProcesses(t *testing.T) {
 	c := newCheckIns(t)
 	etag := c.settle(t)
-	other := storetest.OpenAt(t, c.path)
+	other := storetest.OpenAt(t, c.database)
 	if w := c.post(plain, "If-None-Match", etag); w.Code != http.StatusNotModified {
 		t.Fatal(w.Code)
 	}

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -29,17 +28,17 @@ import (
 // without, for site 1.
 type checkIns struct {
 	*storetest.World
-	store   *store.Store
-	path    string
-	handler http.Handler
-	log     *bytes.Buffer
-	now     time.Time
+	store    *store.Store
+	database store.Database
+	handler  http.Handler
+	log      *bytes.Buffer
+	now      time.Time
 }
 
 func newCheckIns(t testing.TB) *checkIns {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "manager.db")
-	c := &checkIns{store: storetest.OpenAt(t, path), path: path, log: &bytes.Buffer{}, now: time.Unix(1771234560, 0)}
+	database := storetest.Database(t)
+	c := &checkIns{store: storetest.OpenAt(t, database), database: database, log: &bytes.Buffer{}, now: time.Unix(1771234560, 0)}
 	world := storetest.NewWorld(t, c.store, 1)
 	c.World = &world
 	c.restart()
@@ -61,7 +60,7 @@ func (c *checkIns) reopen(t testing.TB) {
 	if err := c.store.Close(); err != nil {
 		t.Fatal(err)
 	}
-	c.store = storetest.OpenAt(t, c.path)
+	c.store = storetest.OpenAt(t, c.database)
 	c.restart()
 }
 

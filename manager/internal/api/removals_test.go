@@ -9,7 +9,6 @@ import (
 
 	"opensource.internal/agent/checkin"
 	"opensource.internal/manager/internal/auth"
-	"opensource.internal/manager/internal/config"
 	"opensource.internal/manager/servertest"
 )
 
@@ -118,7 +117,7 @@ func TestConfirmRemovalsRefuses(t *testing.T) {
 // removal, with two managers on one database.
 func TestConfirmedRemovalsReachTheAgentOnce(t *testing.T) {
 	s := servertest.Start(t, servertest.Options{})
-	second := servertest.Start(t, servertest.Options{Configure: func(c *config.Config) { c.Database = s.Config.Database }})
+	second := servertest.Start(t, servertest.Options{Database: s.Database})
 	i := fill(t, s)
 	if answer := s.Call(t, "DELETE", fmt.Sprintf("/volumes/%d", i.volume), nil); answer.Status != 204 {
 		t.Fatal(answer.Status) // while one is pending nothing is answered with 304
@@ -159,7 +158,7 @@ func TestConfirmedRemovalsReachTheAgentOnce(t *testing.T) {
 
 func TestManyConfirmAtOnce(t *testing.T) {
 	s := servertest.Start(t, servertest.Options{})
-	second := servertest.Start(t, servertest.Options{Configure: func(c *config.Config) { c.Database = s.Config.Database }})
+	second := servertest.Start(t, servertest.Options{Database: s.Database})
 	i := fill(t, s)
 	_, tag := published(t, s, i.site)
 	answers := make([]confirmed, 20)

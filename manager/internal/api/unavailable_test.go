@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"opensource.internal/manager/internal/config"
+	"opensource.internal/manager/internal/store"
 	"opensource.internal/manager/internal/store/storetest"
 	"opensource.internal/manager/servertest"
 )
@@ -47,19 +47,13 @@ func TestLockedDatabase(t *testing.T) {
 	t.Parallel()
 	s := servertest.Start(t, servertest.Options{})
 	awaitHealth(t, s, true)
-	db := storetest.Raw(t, s.Config.Database)
-	db.SetMaxOpenConns(1)
-	if _, err := db.Exec("BEGIN IMMEDIATE"); err != nil {
-		t.Fatal(err)
-	}
+	unlock := storetest.LockWrites(t, s.Database)
 	awaitHealth(t, s, false)
 	if answer := s.Call(t, "GET", "/sites", nil); answer.Status != 200 {
 		t.Errorf("reading: %d %s", answer.Status, answer.Body)
 	}
 	wantUnavailable(t, s.Call(t, "POST", "/sites", object{"name": "lab"}))
-	if _, err := db.Exec("ROLLBACK"); err != nil {
-		t.Fatal(err)
-	}
+	unlock()
 	awaitHealth(t, s, true)
 	if list := servertest.Data[[]object](t, s.Call(t, "GET", "/sites", nil)); len(list) != 0 {
 		t.Errorf("a request that failed left %v", list)
@@ -69,7 +63,7 @@ func TestLockedDatabase(t *testing.T) {
 
 func TestDatabaseFileIsGone(t *testing.T) {
 	t.Parallel()
-	s := servertest.Start(t, servertest.Options{})
+	s := servertest.Start(t, servertest.Options{Database: storetest.SQLite(t)})
 	awaitHealth(t, s, true)
 	if err := os.Remove(s.Config.Database); err != nil {
 		t.Fatal(err)
@@ -84,9 +78,7 @@ func TestFullDisk(t *testing.T) {
 		t.Skipf("SKIPPED: a full disk was not tried, a small one cannot be mounted: %v", err)
 	}
 	t.Cleanup(func() { _ = unix.Unmount(folder, unix.MNT_DETACH) })
-	s := servertest.Start(t, servertest.Options{Configure: func(c *config.Config) {
-		c.StateDirectory, c.Database = folder, filepath.Join(folder, "manager.db")
-	}})
+	s := servertest.Start(t, servertest.Options{Database: store.Database{Path: filepath.Join(folder, "manager.db")}})
 	awaitHealth(t, s, true)
 	ballast := filepath.Join(folder, "ballast")
 	if err := os.WriteFile(ballast, make([]byte, 8<<20), 0o600); err == nil {

@@ -6,19 +6,19 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"opensource.internal/manager/internal/inventory"
 	"opensource.internal/manager/internal/store"
+	"opensource.internal/manager/internal/store/storetest"
 )
 
-// openStore opens a database; opened again by path it is another process's.
-func openStore(t testing.TB, path string) *store.Store {
+// openStore opens a database; opened again it is another process's.
+func openStore(t testing.TB, database store.Database) *store.Store {
 	t.Helper()
-	s, err := store.Open(t.Context(), path, store.Options{Migrate: true})
+	s, err := store.Open(t.Context(), database, store.Options{Migrate: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +69,7 @@ func (a *Auth) authorize(r *http.Request, siteID int64) error {
 const outside = "203.0.113.9:5000"
 
 func TestWhatCountsAsAKey(t *testing.T) {
-	s := openStore(t, filepath.Join(t.TempDir(), "manager.db"))
+	s := openStore(t, storetest.Database(t))
 	a := newTestAuth(t, s, time.Now)
 	key, row := makeKey(t, s, NewKey{Role: RoleViewer})
 	other, _ := makeKey(t, s, NewKey{Role: RoleAdmin})
@@ -114,7 +114,7 @@ func TestWhatCountsAsAKey(t *testing.T) {
 }
 
 func TestOnlyTheDigestIsStored(t *testing.T) {
-	s := openStore(t, filepath.Join(t.TempDir(), "manager.db"))
+	s := openStore(t, storetest.Database(t))
 	key, row := makeKey(t, s, NewKey{Role: RoleAdmin})
 	stored, err := s.GetAPIKey(t.Context(), row.ID)
 	if err != nil || len(stored.Hash) != 32 {
@@ -127,8 +127,8 @@ func TestOnlyTheDigestIsStored(t *testing.T) {
 }
 
 func TestKeyRevokedByAnotherProcessFailsAtTheNextRequest(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "manager.db")
-	serving, commandLine := openStore(t, path), openStore(t, path)
+	database := storetest.Database(t)
+	serving, commandLine := openStore(t, database), openStore(t, database)
 	a := newTestAuth(t, serving, time.Now)
 	key, row := makeKey(t, commandLine, NewKey{Role: RoleAdmin})
 	if _, err := a.Authenticate(request(outside, "X-Api-Key", key)); err != nil {
@@ -143,7 +143,7 @@ func TestKeyRevokedByAnotherProcessFailsAtTheNextRequest(t *testing.T) {
 }
 
 func TestExpiredKey(t *testing.T) {
-	s := openStore(t, filepath.Join(t.TempDir(), "manager.db"))
+	s := openStore(t, storetest.Database(t))
 	now := time.Now()
 	a := newTestAuth(t, s, func() time.Time { return now })
 	key, prefix, sum := newKey()
@@ -161,7 +161,7 @@ func TestExpiredKey(t *testing.T) {
 }
 
 func TestLastUseIsStoredWithTheNextFlush(t *testing.T) {
-	s := openStore(t, filepath.Join(t.TempDir(), "manager.db"))
+	s := openStore(t, storetest.Database(t))
 	a := newTestAuth(t, s, time.Now)
 	key, row := makeKey(t, s, NewKey{Role: RoleAdmin})
 	ctx, stop := context.WithCancel(t.Context())
@@ -182,7 +182,7 @@ func TestLastUseIsStoredWithTheNextFlush(t *testing.T) {
 }
 
 func BenchmarkKeyCheck(b *testing.B) {
-	s := openStore(b, filepath.Join(b.TempDir(), "manager.db"))
+	s := openStore(b, storetest.Database(b))
 	site := withSite(b, s)
 	key, _ := makeKey(b, s, NewKey{Role: RoleAgent, SiteID: site})
 	a := newTestAuth(b, s, time.Now)
@@ -195,7 +195,7 @@ func BenchmarkKeyCheck(b *testing.B) {
 }
 
 func BenchmarkVersions(b *testing.B) {
-	s := openStore(b, filepath.Join(b.TempDir(), "manager.db"))
+	s := openStore(b, storetest.Database(b))
 	for b.Loop() {
 		if _, err := s.Versions(b.Context()); err != nil {
 			b.Fatal(err)

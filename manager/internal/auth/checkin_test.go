@@ -2,13 +2,14 @@ package auth
 
 import (
 	"net/http"
-	"path/filepath"
 	"testing"
 	"time"
+
+	"opensource.internal/manager/internal/store/storetest"
 )
 
 func TestWhoMayCheckIn(t *testing.T) {
-	s := openStore(t, filepath.Join(t.TempDir(), "manager.db"))
+	s := openStore(t, storetest.Database(t))
 	a := newTestAuth(t, s, time.Now)
 	first, second := withSite(t, s), withSite(t, s)
 	agent, _ := makeKey(t, s, NewKey{Role: RoleAgent, SiteID: second})
@@ -58,7 +59,7 @@ func TestWhoMayCheckIn(t *testing.T) {
 }
 
 func TestTrustInLoopbackEndsWithTheFirstAgentKey(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "manager.db")
+	path := storetest.Database(t)
 	s, commandLine := openStore(t, path), openStore(t, path)
 	a := newTestAuth(t, s, time.Now)
 	site := withSite(t, s)
@@ -83,7 +84,7 @@ func TestTrustInLoopbackEndsWithTheFirstAgentKey(t *testing.T) {
 }
 
 func TestTrustInLoopbackIsSwitchedOff(t *testing.T) {
-	s := openStore(t, filepath.Join(t.TempDir(), "manager.db"))
+	s := openStore(t, storetest.Database(t))
 	a := New(Options{Store: s, LoopbackSite: 0})
 	for _, site := range []int64{0, 1} {
 		if err := a.authorize(request("127.0.0.1:1"), site); err != ErrUnauthorized {
@@ -93,7 +94,7 @@ func TestTrustInLoopbackIsSwitchedOff(t *testing.T) {
 }
 
 func TestKeysHoldWhileTheDatabaseIsAway(t *testing.T) {
-	s := openStore(t, filepath.Join(t.TempDir(), "manager.db"))
+	s := openStore(t, storetest.Database(t))
 	site := withSite(t, s)
 	key, _ := makeKey(t, s, NewKey{Role: RoleAgent, SiteID: site})
 	r := request(outside, "X-Api-Key", key)

@@ -5,10 +5,12 @@ package config
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net"
 	"net/netip"
 	"net/url"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -38,8 +40,11 @@ var Defaults = Flags{
 // Config is a checked configuration.
 type Config struct {
 	StateDirectory string
-	Database       string
-	Listen         string
+	// Database is the SQLite file. It means nothing if DatabaseURL is set.
+	Database string
+	// DatabaseURL is that of a PostgreSQL database.
+	DatabaseURL Secret
+	Listen      string
 	// PublicURL is nil when it is not set. Its path has no trailing slash.
 	PublicURL      *url.URL
 	TrustedProxies []netip.Prefix
@@ -47,6 +52,15 @@ type Config struct {
 	LoopbackSite int64
 	LogLevel     slog.Level
 }
+
+// Secret is a text that is never shown.
+type Secret string
+
+// String hides the text.
+func (Secret) String() string { return "(not shown)" }
+
+// GoString hides the text.
+func (Secret) GoString() string { return "(not shown)" }
 
 // Load reads every setting from flags, environment, the files and defaults, in
 // this order of precedence. The error joins all mistakes, each naming its
@@ -80,6 +94,15 @@ func Explain(flags Flags, env map[string]string, files ...string) (Config, []Set
 	}
 	read("STATE_DIRECTORY", flags.StateDirectory, Defaults.StateDirectory, into(&c.StateDirectory, parsePath))
 	read("DATABASE", flags.Database, filepath.Join(c.StateDirectory, "manager.db"), into(&c.Database, parsePath))
+	if given, found, err := databaseURL(sources); err != nil {
+		mistakes = append(mistakes, err)
+	} else if given != "" {
+		c.DatabaseURL = given
+		settings = append(settings, found)
+		if file, from := find("DATABASE", append([]source{{byFlag, map[string]string{"DATABASE": flags.Database}}}, sources...)); file != "" {
+			mistakes = append(mistakes, fmt.Errorf("DATABASE: a file and %s are both given: set one of the two%s", found.Name, in(from)))
+		}
+	}
 	read("LISTEN", flags.Listen, Defaults.Listen, into(&c.Listen, parseListen))
 	read("PUBLIC_URL", flags.PublicURL, Defaults.PublicURL, into(&c.PublicURL, parsePublicURL))
 	read("TRUSTED_PROXIES", flags.TrustedProxies, Defaults.TrustedProxies, into(&c.TrustedProxies, parseProxies))
@@ -132,6 +155,37 @@ func parsePath(value string) (string, error) {
 		return "", fmt.Errorf("%q is not an absolute path", value)
 	}
 	return filepath.Clean(value), nil
+}
+
+// databaseURL is DATABASE_URL, or what the file DATABASE_URL_FILE or the systemd
+// credential database-url holds. It is no flag: everybody on the host could
+// read it then. No error shows what was given: it has a password.
+func databaseURL(sources []source) (Secret, Setting, error) {
+	name := "DATABASE_URL"
+	value, from := find(name, sources)
+	if value == "" {
+		name = "DATABASE_URL_FILE"
+		path, _ := find(name, sources)
+		if folder, _ := find("CREDENTIALS_DIRECTORY", sources); path == "" && folder != "" {
+			name, path = "credential database-url", filepath.Join(folder, "database-url")
+			if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+				return "", Setting{}, nil
+			}
+		}
+		if path == "" {
+			return "", Setting{}, nil
+		}
+		content, err := os.ReadFile(path)
+		if err != nil {
+			return "", Setting{}, fmt.Errorf("%s: %w", name, err)
+		}
+		value, from = strings.TrimSpace(string(content)), path
+	}
+	parsed, err := url.Parse(value)
+	if err != nil || parsed.Scheme != "postgres" && parsed.Scheme != "postgresql" || strings.Trim(parsed.Path, "/") == "" {
+		return "", Setting{}, fmt.Errorf("%s: not a URL such as postgres://user:password@host/database (write %%40 for an @ in the password, %%2F for a /)%s", name, in(from))
+	}
+	return Secret(value), Setting{Name: name, Value: shown(value), From: from}, nil
 }
 
 func parseListen(value string) (string, error) {

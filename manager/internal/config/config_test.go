@@ -1,8 +1,11 @@
 package config
 
 import (
+	"fmt"
 	"log/slog"
 	"net/netip"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -77,6 +80,50 @@ func TestEveryMistakeIsNamedAtOnce(t *testing.T) {
 	for name := range bad {
 		if !strings.Contains(err.Error(), name+": ") {
 			t.Errorf("%s is not named in %q", name, err)
+		}
+	}
+}
+
+func TestDatabaseURL(t *testing.T) {
+	const given = "postgres://manager:s3cret@db.example.com/manager"
+	folder := t.TempDir()
+	file := filepath.Join(folder, "database-url")
+	if err := os.WriteFile(file, []byte(given+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, env := range map[string]map[string]string{
+		"variable":   {"DATABASE_URL": given, "DATABASE_URL_FILE": "/nowhere"},
+		"file":       {"DATABASE_URL_FILE": file},
+		"credential": {"CREDENTIALS_DIRECTORY": folder},
+	} {
+		c, err := Load(Flags{}, env)
+		if err != nil || string(c.DatabaseURL) != given {
+			t.Errorf("%s: %q, %v", name, string(c.DatabaseURL), err)
+		}
+		for _, form := range []string{"%v", "%+v", "%#v", "%s"} {
+			if shown := fmt.Sprintf(form, c); strings.Contains(shown, "s3cret") {
+				t.Errorf("%s: %s shows %s", name, form, shown)
+			}
+		}
+	}
+	if c, err := Load(Flags{}, map[string]string{"CREDENTIALS_DIRECTORY": t.TempDir()}); err != nil || c.DatabaseURL != "" {
+		t.Errorf("other credentials: %v", err)
+	}
+	for name, env := range map[string]map[string]string{
+		"DATABASE_URL_FILE": {"DATABASE_URL_FILE": "/nowhere"},
+		"DATABASE":          {"DATABASE": "/srv/manager.db", "DATABASE_URL": given},
+	} {
+		if _, err := Load(Flags{}, env); err == nil || !strings.Contains(err.Error(), name+": ") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for _, value := range []string{
+		"host=db password=s3cret", "mysql://u:s3cret@db/manager", "postgres://u:s3cret@db", "postgres://u:s3cret@db/",
+		"postgres://u:s3cret@db:port/manager", "postgres://u:s3/cret@db/manager", "postgres://u:s3cret%zz@db/manager",
+	} {
+		_, err := Load(Flags{}, map[string]string{"DATABASE_URL": value})
+		if err == nil || strings.Contains(err.Error(), "cret") {
+			t.Errorf("%s: %v", value, err)
 		}
 	}
 }

@@ -71,8 +71,13 @@ func find(name string, sources []source) (value, from string) {
 
 // shown is a value without the password that may be in it.
 func shown(value string) string {
-	if u, err := url.Parse(value); err == nil && u.User != nil {
-		return u.Redacted()
+	u, err := url.Parse(value)
+	if err != nil || u.User == nil && u.RawQuery == "" {
+		return value
 	}
-	return value
+	if query := u.Query(); query.Has("password") {
+		query.Set("password", "xxxxx")
+		u.RawQuery = query.Encode()
+	}
+	return u.Redacted()
 }

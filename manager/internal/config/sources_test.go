@@ -93,9 +93,10 @@ func asNobody(t *testing.T, work func()) {
 
 func TestPasswordsAreNotShown(t *testing.T) {
 	for value, want := range map[string]string{
-		"postgres://manager:geheim@db.example.com/manager": "postgres://manager:xxxxx@db.example.com/manager",
-		"postgres://db.example.com/manager":                "postgres://db.example.com/manager",
-		"info":                                             "info",
+		"postgres://manager:geheim@db.example.com/manager":      "postgres://manager:xxxxx@db.example.com/manager",
+		"postgres://db/manager?password=geheim&sslmode=require": "postgres://db/manager?password=xxxxx&sslmode=require",
+		"postgres://db.example.com/manager":                     "postgres://db.example.com/manager",
+		"info":                                                  "info",
 	} {
 		if diff := cmp.Diff(want, shown(value)); diff != "" {
 			t.Error(diff)

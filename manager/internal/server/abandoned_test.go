@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -38,8 +37,8 @@ func (r *readToEnd) Read(p []byte) (int, error) {
 // for a database that somebody else has locked. When the lock is released,
 // nobody works for that client any more.
 func TestAbandonedRequestsDoNothing(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "manager.db")
-	s := storetest.OpenAt(t, path)
+	database := storetest.Database(t)
+	s := storetest.OpenAt(t, database)
 	var log bytes.Buffer
 	logger := slog.New(slog.NewTextHandler(&log, nil))
 	handler := newHandler(config.Config{LoopbackSite: 1}, "test", s, auth.New(auth.Options{Store: s, Log: logger}), logger)
@@ -48,8 +47,7 @@ func TestAbandonedRequestsDoNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	storetest.NewWorld(t, s, 1)
-	db := storetest.Raw(t, path)
-	db.SetMaxOpenConns(1) // a transaction is the connection's
+	db := storetest.Raw(t, database)
 	records := func() (all []string) {
 		t.Helper()
 		rows, err := db.Query(`SELECT 'site ' || name FROM sites UNION ALL SELECT 'agent ' || hostname FROM agents
@@ -74,9 +72,7 @@ func TestAbandonedRequestsDoNothing(t *testing.T) {
 		{"POST", "/api/v1/sites/1/nodes", `{"name":"pve9"}`},
 		{"POST", "/api/v1/agents", `{"siteId":1,"hostname":"gateway"}`},
 	} {
-		if _, err := db.Exec("BEGIN IMMEDIATE"); err != nil {
-			t.Fatal(err)
-		}
+		unlock := storetest.LockWrites(t, database)
 		ctx, leave := context.WithCancel(t.Context())
 		read, answered := make(chan struct{}), make(chan struct{})
 		r := httptest.NewRequest(request[0], request[1], &readToEnd{strings.NewReader(request[2]), read}).WithContext(ctx)
@@ -87,9 +83,7 @@ func TestAbandonedRequestsDoNothing(t *testing.T) {
 		}()
 		<-read
 		leave()
-		if _, err := db.Exec("ROLLBACK"); err != nil {
-			t.Fatal(err)
-		}
+		unlock()
 		<-answered
 		if diff := cmp.Diff(before, records()); diff != "" {
 			t.Errorf("%s %s was done:\n%s", request[0], request[1], diff)

@@ -65,12 +65,17 @@ func Start(ctx context.Context, c config.Config, version string, log *slog.Logge
 	}
 	s.serve(c, version)
 	s.warnIfOpen()
-	log.Info("serving", "address", s.listener.Addr().String(), "database", c.Database, "version", version)
+	log.Info("serving", "address", s.listener.Addr().String(), "database", DatabaseOf(c), "version", version)
 	return s, nil
 }
 
+// DatabaseOf is the database that the settings name.
+func DatabaseOf(c config.Config) store.Database {
+	return store.Database{Path: c.Database, URL: string(c.DatabaseURL)}
+}
+
 func openStore(ctx context.Context, c config.Config, ownPort int, log *slog.Logger) (*store.Store, error) {
-	opened, err := store.Open(ctx, c.Database, store.Options{Migrate: true, ReservedPorts: []int{ownPort}, Log: log})
+	opened, err := store.Open(ctx, DatabaseOf(c), store.Options{Migrate: true, ReservedPorts: []int{ownPort}, Log: log})
 	if err != nil {
 		return nil, fmt.Errorf("open store: %w", err)
 	}

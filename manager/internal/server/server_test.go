@@ -168,7 +168,7 @@ func TestStopIsQuickAndLosesNothing(t *testing.T) {
 	if _, err := bufio.NewReader(idle).ReadByte(); err == nil {
 		t.Error("a connection outlived the server")
 	}
-	after, err := store.Open(t.Context(), s.Config.Database, store.Options{})
+	after, err := store.Open(t.Context(), s.Database, store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,7 +3,6 @@ package snapshot_test
 import (
 	"errors"
 	"fmt"
-	"path/filepath"
 	"reflect"
 	"strings"
 	"sync"
@@ -111,11 +110,11 @@ func TestGetWithoutDatabaseIsAnError(t *testing.T) {
 
 // TestSQLLevelChangesAreSeen changes every table behind the manager's back.
 func TestSQLLevelChangesAreSeen(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "manager.db")
-	s := storetest.OpenAt(t, path)
+	database := storetest.Database(t)
+	s := storetest.OpenAt(t, database)
 	w := storetest.NewWorld(t, s, 1)
 	cache := snapshot.NewCache(s)
-	db := storetest.Raw(t, path)
+	db := storetest.Raw(t, database)
 	get := func() string {
 		t.Helper()
 		data, etag, err := cache.Get(t.Context(), w.Site.ID)
@@ -134,9 +133,9 @@ func TestSQLLevelChangesAreSeen(t *testing.T) {
 		{`UPDATE services SET internal_port = 8081 WHERE type = 'http'`, `8081`},
 		{`UPDATE external_domains SET auth_server = 'http://sso.test'`, `http://sso.test`},
 		{`UPDATE volumes SET mode = 'ro'`, `"ro"`},
-		{`INSERT INTO external_domains (name, default_site_id, created_at, updated_at) VALUES ('second.test', 1, 0, 0)`, `second.test`},
+		{`INSERT INTO external_domains (name, default_site_id, created_at, updated_at) VALUES ('second.test', 1, '2026-01-02', '2026-01-02')`, `second.test`},
 		{`DELETE FROM services`, `"httpServices":[]`},
-		{`INSERT INTO confirmed_removals VALUES (1, 'ada', 0)`, `"removalsConfirmed":true`},
+		{`INSERT INTO confirmed_removals VALUES (1, 'ada', '2026-01-02')`, `"removalsConfirmed":true`},
 		{`UPDATE containers SET owner = 'bob'`, `"externalDomains":[{"name":"second.test"}]}}`},
 	} {
 		before := get()
@@ -156,8 +155,8 @@ func TestSQLLevelChangesAreSeen(t *testing.T) {
 // TestETagChangesExactlyWithWhatIsVisible makes random edits, some of them not
 // part of a snapshot, through two processes.
 func TestETagChangesExactlyWithWhatIsVisible(t *testing.T) {
-	path, worlds := filepath.Join(t.TempDir(), "manager.db"), 0
-	s, other := storetest.OpenAt(t, path), storetest.OpenAt(t, path)
+	database, worlds := storetest.Database(t), 0
+	s, other := storetest.OpenAt(t, database), storetest.OpenAt(t, database)
 	cache := snapshot.NewCache(s)
 	rapid.Check(t, func(rt *rapid.T) {
 		worlds += 2

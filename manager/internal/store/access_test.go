@@ -2,7 +2,6 @@ package store_test
 
 import (
 	"errors"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -15,7 +14,7 @@ import (
 
 func openAccess(t *testing.T) *store.Store {
 	t.Helper()
-	return storetest.OpenAt(t, filepath.Join(t.TempDir(), "manager.db"))
+	return storetest.Open(t)
 }
 
 func addKey(t *testing.T, s *store.Store, key store.APIKey) store.APIKey {

@@ -2,15 +2,10 @@ package store
 
 import (
 	"context"
-	"database/sql/driver"
 	"errors"
 	"fmt"
-	"io"
-	"net/url"
 	"runtime"
 	"sync"
-
-	"github.com/mattn/go-sqlite3"
 )
 
 // Versions are the change counters of one moment. A counter moves with every
@@ -42,23 +37,27 @@ func (s *Store) Versions(ctx context.Context) (Versions, error) {
 	return versions, nil
 }
 
-// changes watches the database on a connection of its own: `PRAGMA
-// data_version` differs from its last value there if any other connection, of
-// this process or another, has committed meanwhile (sqlite.org/pragma.html).
-// That costs no disk access; only when it moved are the counters read.
+// changes watches the database on a connection of its own.
 type changes struct {
-	source string
-
 	joining sync.Mutex
 	next    *look // what calls that arrive now take part in; nil if none waits
 
-	mu          sync.Mutex // held while looking
-	conn        driver.Conn
-	dataVersion statement
-	counters    statement
-	seen        int64
-	current     Versions
-	closed      bool
+	mu        sync.Mutex // held while looking
+	source    counterSource
+	connected bool
+	seen      any
+	current   Versions
+	closed    bool
+}
+
+// counterSource is the connection on which the counters are read.
+type counterSource interface {
+	connect() error
+	// mark returns something that differs from what it returned before if
+	// anything was committed meanwhile. It is asked far more often than read.
+	mark() (any, error)
+	read(*Versions) error
+	disconnect()
 }
 
 // look is one look at the database, for all calls that arrived before it began.
@@ -68,8 +67,8 @@ type look struct {
 	err      error
 }
 
-func watchChanges(path string) (*changes, error) {
-	c := &changes{source: dataSource(path, url.Values{"_query_only": {"1"}, "_busy_timeout": {"1000"}})}
+func watchChanges(source counterSource) (*changes, error) {
+	c := &changes{source: source}
 	_, err := c.look()
 	return c, err
 }
@@ -107,67 +106,33 @@ func (c *changes) refresh() error {
 	if c.closed {
 		return errors.New("the database is closed")
 	}
-	fresh := c.conn == nil
+	fresh := !c.connected
 	if fresh {
-		if err := c.connect(); err != nil {
+		if err := c.source.connect(); err != nil {
 			return err
 		}
+		c.connected = true
 	}
-	version, err := c.readDataVersion()
+	mark, err := c.source.mark()
 	if err != nil {
 		return err
 	}
-	if !fresh && version == c.seen {
+	if !fresh && mark == c.seen {
 		return nil
 	}
-	// The counters are read after data_version: they are at least as new, and
-	// a commit in between is seen again by the next look.
-	current, err := c.readCounters()
-	if err != nil {
+	// The counters are read after the mark: they are at least as new, and a
+	// commit in between is seen again by the next look.
+	current := Versions{sites: map[int64]uint64{}}
+	if err := c.source.read(&current); err != nil {
 		return err
 	}
-	c.current, c.seen = current, version
+	c.current, c.seen = current, mark
 	return nil
 }
 
-func (c *changes) connect() (err error) {
-	if c.conn, err = (&sqlite3.SQLiteDriver{}).Open(c.source); err != nil {
-		return err
-	}
-	if c.dataVersion, err = c.prepare("PRAGMA data_version"); err != nil {
-		return err
-	}
-	c.counters, err = c.prepare("SELECT scope, id, version FROM change_counters")
-	return err
-}
-
-// statement is what go-sqlite3 prepares.
-type statement interface {
-	driver.Stmt
-	driver.StmtQueryContext
-}
-
-func (c *changes) prepare(query string) (statement, error) {
-	prepared, err := c.conn.Prepare(query)
-	if err != nil {
-		return nil, err
-	}
-	return prepared.(*sqlite3.SQLiteStmt), nil
-}
-
-// ask runs a statement without parameters. The context is one that never ends:
-// with any other the driver starts a goroutine, which costs more than the query.
-func ask(s statement) (driver.Rows, error) {
-	return s.QueryContext(context.Background(), nil)
-}
-
 func (c *changes) disconnect() {
-	for _, closer := range []io.Closer{c.dataVersion, c.counters, c.conn} {
-		if closer != nil {
-			_ = closer.Close() // nothing was written on it
-		}
-	}
-	c.conn, c.dataVersion, c.counters = nil, nil, nil
+	c.source.disconnect()
+	c.connected = false
 }
 
 func (c *changes) close() error {
@@ -176,43 +141,6 @@ func (c *changes) close() error {
 	c.closed = true
 	c.disconnect()
 	return nil
-}
-
-func (c *changes) readDataVersion() (int64, error) {
-	row := []driver.Value{nil}
-	rows, err := ask(c.dataVersion)
-	if err != nil {
-		return 0, err
-	}
-	if err := errors.Join(rows.Next(row), rows.Close()); err != nil {
-		return 0, err
-	}
-	version, ok := row[0].(int64)
-	if !ok {
-		return 0, fmt.Errorf("data_version is a %T", row[0])
-	}
-	return version, nil
-}
-
-func (c *changes) readCounters() (Versions, error) {
-	rows, err := ask(c.counters)
-	if err != nil {
-		return Versions{}, err
-	}
-	defer rows.Close()
-	versions := Versions{sites: map[int64]uint64{}}
-	row := make([]driver.Value, 3)
-	for {
-		if err := rows.Next(row); errors.Is(err, io.EOF) {
-			return versions, nil
-		} else if err != nil {
-			return Versions{}, err
-		}
-		scope, _ := row[0].(string)
-		id, _ := row[1].(int64)
-		version, _ := row[2].(int64)
-		versions.count(scope, id, uint64(version))
-	}
 }
 
 func (v *Versions) count(scope string, id int64, version uint64) {

@@ -1,8 +1,6 @@
 package store
 
 import (
-	"context"
-	"database/sql/driver"
 	"path/filepath"
 	"runtime"
 	"testing"
@@ -10,29 +8,29 @@ import (
 	"opensource.internal/manager/internal/inventory"
 )
 
-// slowStmt answers as of when it was asked, but only once it may.
-type slowStmt struct {
-	statement
+// slowSource answers as of when it was asked, but only once it may.
+type slowSource struct {
+	counterSource
 	asked, may chan struct{}
 }
 
-func (s slowStmt) QueryContext(ctx context.Context, args []driver.NamedValue) (driver.Rows, error) {
-	rows, err := s.statement.QueryContext(ctx, args)
+func (s slowSource) mark() (any, error) {
+	mark, err := s.counterSource.mark()
 	s.asked <- struct{}{}
 	<-s.may
-	return rows, err
+	return mark, err
 }
 
 // TestLookIsNeverOlderThanTheCall commits a change while a look is under way:
 // a call that comes after the commit must not take part in that look.
 func TestLookIsNeverOlderThanTheCall(t *testing.T) {
-	s, err := Open(t.Context(), filepath.Join(t.TempDir(), "manager.db"), Options{Migrate: true})
+	s, err := Open(t.Context(), Database{Path: filepath.Join(t.TempDir(), "manager.db")}, Options{Migrate: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	slow := slowStmt{s.changes.dataVersion, make(chan struct{}, 10), make(chan struct{})}
-	s.changes.dataVersion = slow
+	slow := slowSource{s.changes.source, make(chan struct{}, 10), make(chan struct{})}
+	s.changes.source = slow
 
 	first, second := make(chan Versions, 1), make(chan Versions, 1)
 	look := func(result chan<- Versions) {

@@ -41,16 +41,16 @@ func (e *InUseError) Error() string {
 
 // SchemaError says that a database has another schema than this program.
 type SchemaError struct {
-	Path       string
+	Database   string // its name, without a password
 	Have, Want int64
 }
 
 func (e *SchemaError) Error() string {
 	if e.Have > e.Want {
 		return fmt.Sprintf("database %s has schema %d, this program knows up to %d: a newer version has used it; install that version or restore a backup",
-			e.Path, e.Have, e.Want)
+			e.Database, e.Have, e.Want)
 	}
-	return fmt.Sprintf("database %s has schema %d, this program needs %d: run opensource-manager migrate", e.Path, e.Have, e.Want)
+	return fmt.Sprintf("database %s has schema %d, this program needs %d: run opensource-manager migrate", e.Database, e.Have, e.Want)
 }
 
 // invalid returns an InvalidError of one field.

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"context"
 	"database/sql"
 	"io/fs"
 	"net/url"
@@ -8,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"github.com/pressly/goose/v3"
 
 	"opensource.internal/agent/checkin"
 )
@@ -38,18 +41,18 @@ func TestMigrationThatRebuildsATable(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "test.db")
-			db, err := sql.Open("sqlite3", dataSource(path, url.Values{"_foreign_keys": {"0"}, "mode": {"rwc"}}))
+			db, err := sql.Open("sqlite3", sqliteFile(path).dataSource(url.Values{"_foreign_keys": {"0"}, "mode": {"rwc"}}))
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer db.Close()
 			db.SetMaxOpenConns(1)
 			files := fstest.MapFS{"00001_first.sql": {Data: []byte(first)}}
-			if err := migrateIn(t.Context(), db, path, files); err != nil {
+			if err := migrateIn(t, db, files); err != nil {
 				t.Fatal(err)
 			}
 			files["00002_second.sql"] = &fstest.MapFile{Data: []byte(test.second)}
-			err = migrateIn(t.Context(), db, path, files)
+			err = migrateIn(t, db, files)
 			if test.fault == "" && err != nil || test.fault != "" && (err == nil || !strings.Contains(err.Error(), test.fault)) {
 				t.Errorf("error: %v", err)
 			}
@@ -63,7 +66,7 @@ func TestMigrationThatRebuildsATable(t *testing.T) {
 			if children != test.wantChild || (more == 1) != test.wantMore {
 				t.Errorf("%d children, new column is %v", children, more == 1)
 			}
-			version, err := schemaVersion(t.Context(), db)
+			version, err := readSchema(t.Context(), db, "SELECT 1")
 			if want := map[bool]int64{true: 2, false: 1}[test.wantMore]; err != nil || version != want {
 				t.Errorf("schema %d, %v", version, err)
 			}
@@ -71,21 +74,34 @@ func TestMigrationThatRebuildsATable(t *testing.T) {
 	}
 }
 
+// migrateIn runs migrations on an SQLite database.
+func migrateIn(t *testing.T, db *sql.DB, files fs.FS) error {
+	t.Helper()
+	m := migrator{
+		db: db, dialect: goose.DialectSQLite3, files: files, check: checkForeignKeys,
+		begin: func(ctx context.Context, db *sql.DB) error {
+			_, err := db.ExecContext(ctx, "BEGIN IMMEDIATE")
+			return err
+		},
+	}
+	return m.run(t.Context(), Database{})
+}
+
 // SchemaOne makes a database as the release left it that knew of no
 // confirmations, with rows in it.
 func SchemaOne(t *testing.T, path string) *sql.DB {
 	t.Helper()
-	first, err := fs.ReadFile(currentMigrations(), "00001_init.sql")
+	first, err := fs.ReadFile(migrationsOf("sqlite"), "00001_init.sql")
 	if err != nil {
 		t.Fatal(err)
 	}
-	db, err := sql.Open("sqlite3", dataSource(path, url.Values{"_foreign_keys": {"0"}, "mode": {"rwc"}}))
+	db, err := sql.Open("sqlite3", sqliteFile(path).dataSource(url.Values{"_foreign_keys": {"0"}, "mode": {"rwc"}}))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = db.Close() })
 	db.SetMaxOpenConns(1)
-	if err := migrateIn(t.Context(), db, path, fstest.MapFS{"00001_init.sql": {Data: first}}); err != nil {
+	if err := migrateIn(t, db, fstest.MapFS{"00001_init.sql": {Data: first}}); err != nil {
 		t.Fatal(err)
 	}
 	for _, statement := range []string{
@@ -123,7 +139,7 @@ func TestUpgradeFromSchemaOne(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "manager.db")
 	db := SchemaOne(t, path)
 	before := CountRows(t, db)
-	s, err := Open(t.Context(), path, Options{Migrate: true})
+	s, err := Open(t.Context(), Database{Path: path}, Options{Migrate: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +147,7 @@ func TestUpgradeFromSchemaOne(t *testing.T) {
 	if after := CountRows(t, db); after != before {
 		t.Errorf("before %s, after %s", before, after)
 	}
-	newest, _ := newestSchema(currentMigrations())
+	newest, _ := newestSchema(migrationsOf("sqlite"))
 	if version, err := s.SchemaVersion(t.Context()); err != nil || version != newest {
 		t.Errorf("schema %d, want %d, %v", version, newest, err)
 	}

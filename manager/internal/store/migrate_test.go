@@ -24,7 +24,7 @@ const migrateThis = "STORE_TEST_MIGRATE"
 
 func TestMain(m *testing.M) {
 	if path := os.Getenv(migrateThis); path != "" {
-		if err := store.Migrate(context.Background(), path); err != nil {
+		if err := store.Migrate(context.Background(), store.Database{Path: path}); err != nil {
 			os.Stderr.WriteString(err.Error())
 			os.Exit(1)
 		}
@@ -60,10 +60,10 @@ func TestMigrateKilled(t *testing.T) {
 			killed++
 		}
 		requireAllOrNothing(t, path)
-		if err := store.Migrate(t.Context(), path); err != nil {
+		if err := store.Migrate(t.Context(), store.Database{Path: path}); err != nil {
 			t.Fatalf("after a kill: %v", err)
 		}
-		s := storetest.OpenAt(t, path)
+		s := storetest.OpenAt(t, store.Database{Path: path})
 		storetest.NewWorld(t, s, 1)
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
@@ -100,7 +100,7 @@ func TestUpgradeKilled(t *testing.T) {
 		if err != nil || (version > 1) != (tables > 0) {
 			t.Errorf("schema %d with %d new tables, %v", version, tables, err)
 		}
-		if err := store.Migrate(t.Context(), path); err != nil {
+		if err := store.Migrate(t.Context(), store.Database{Path: path}); err != nil {
 			t.Fatalf("after a kill: %v", err)
 		}
 		if after := store.CountRows(t, db); after != before {
@@ -130,7 +130,7 @@ func waitForFile(t *testing.T, path string) {
 // requireAllOrNothing checks that a database has the whole schema or none.
 func requireAllOrNothing(t *testing.T, path string) {
 	t.Helper()
-	db := storetest.Raw(t, path)
+	db := storetest.Raw(t, store.Database{Path: path})
 	var tables, triggers int
 	err := errors.Join(
 		db.QueryRow("SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'").Scan(&tables),
@@ -158,7 +158,7 @@ func TestMigrateTwoProcesses(t *testing.T) {
 			})
 		}
 		group.Wait()
-		s := storetest.OpenAt(t, path)
+		s := storetest.OpenAt(t, store.Database{Path: path})
 		if version, err := s.SchemaVersion(t.Context()); err != nil || version < 1 {
 			t.Errorf("schema %d, %v", version, err)
 		}
@@ -167,10 +167,10 @@ func TestMigrateTwoProcesses(t *testing.T) {
 
 func TestMigrateIsIdempotentAndKeepsData(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "manager.db")
-	s := storetest.OpenAt(t, path)
+	s := storetest.OpenAt(t, store.Database{Path: path})
 	w := storetest.NewWorld(t, s, 1)
 	for range 3 {
-		if err := store.Migrate(t.Context(), path); err != nil { // also beside a running manager
+		if err := store.Migrate(t.Context(), store.Database{Path: path}); err != nil { // also beside a running manager
 			t.Fatal(err)
 		}
 	}
@@ -181,28 +181,28 @@ func TestMigrateIsIdempotentAndKeepsData(t *testing.T) {
 
 func TestOpenRefusesOtherSchemas(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "manager.db")
-	_, err := store.Open(t.Context(), path, store.Options{})
+	_, err := store.Open(t.Context(), store.Database{Path: path}, store.Options{})
 	if err == nil || !strings.Contains(err.Error(), "does not exist") {
 		t.Errorf("no file: %v", err)
 	}
-	db := storetest.Raw(t, path)
+	db := storetest.Raw(t, store.Database{Path: path})
 	if _, err := db.Exec("CREATE TABLE something (x)"); err != nil {
 		t.Fatal(err)
 	}
 	var schema *store.SchemaError
-	_, err = store.Open(t.Context(), path, store.Options{})
+	_, err = store.Open(t.Context(), store.Database{Path: path}, store.Options{})
 	if !errors.As(err, &schema) || schema.Have != 0 || !strings.Contains(err.Error(), "migrate") {
 		t.Errorf("empty: %v", err)
 	}
-	if err := store.Migrate(t.Context(), path); err != nil {
+	if err := store.Migrate(t.Context(), store.Database{Path: path}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := db.Exec("INSERT INTO goose_db_version (version_id, is_applied) VALUES (999, 1)"); err != nil {
 		t.Fatal(err)
 	}
 	for name, err := range map[string]error{
-		"open": second(store.Open(t.Context(), path, store.Options{})), "migrate": store.Migrate(t.Context(), path),
-		"open and migrate": second(store.Open(t.Context(), path, store.Options{Migrate: true})),
+		"open": second(store.Open(t.Context(), store.Database{Path: path}, store.Options{})), "migrate": store.Migrate(t.Context(), store.Database{Path: path}),
+		"open and migrate": second(store.Open(t.Context(), store.Database{Path: path}, store.Options{Migrate: true})),
 	} {
 		if !errors.As(err, &schema) || schema.Have != 999 || !strings.Contains(err.Error(), "newer version") {
 			t.Errorf("%s: %v", name, err)
@@ -218,9 +218,9 @@ func TestOpenRefusesWhatIsNoDatabase(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, err := range map[string]error{
-		"open":              second(store.Open(t.Context(), path, store.Options{Migrate: true})),
-		"folder is missing": second(store.Open(t.Context(), filepath.Join(t.TempDir(), "no", "manager.db"), store.Options{Migrate: true})),
-		"a folder":          second(store.Open(t.Context(), t.TempDir(), store.Options{Migrate: true})),
+		"open":              second(store.Open(t.Context(), store.Database{Path: path}, store.Options{Migrate: true})),
+		"folder is missing": second(store.Open(t.Context(), store.Database{Path: filepath.Join(t.TempDir(), "no", "manager.db")}, store.Options{Migrate: true})),
+		"a folder":          second(store.Open(t.Context(), store.Database{Path: t.TempDir()}, store.Options{Migrate: true})),
 	} {
 		if err == nil {
 			t.Errorf("%s: no error", name)
@@ -230,7 +230,7 @@ func TestOpenRefusesWhatIsNoDatabase(t *testing.T) {
 
 func TestPathWithSpecialCharacters(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a b?c#d%41.db")
-	storetest.NewWorld(t, storetest.OpenAt(t, path), 1)
+	storetest.NewWorld(t, storetest.OpenAt(t, store.Database{Path: path}), 1)
 	if _, err := os.Stat(path); err != nil {
 		t.Error(err)
 	}
@@ -245,7 +245,7 @@ func TestFilesBelongToTheFoldersOwner(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := filepath.Join(folder, "manager.db")
-	s := storetest.OpenAt(t, path)
+	s := storetest.OpenAt(t, store.Database{Path: path})
 	storetest.NewWorld(t, s, 1)
 	for _, suffix := range []string{"", "-wal", "-shm", ".lock"} {
 		info, err := os.Stat(path + suffix)
@@ -273,7 +273,7 @@ func TestRootGivesNothingElseAway(t *testing.T) {
 		if err := link(elsewhere, path); err != nil {
 			t.Fatal(err)
 		}
-		if err := store.Migrate(t.Context(), path); err == nil {
+		if err := store.Migrate(t.Context(), store.Database{Path: path}); err == nil {
 			t.Errorf("%s link: no error", name)
 		}
 		info, err := os.Stat(elsewhere)

@@ -32,7 +32,8 @@ type unique struct {
 
 // insert writes a new row. A value that is taken is a *ConflictError.
 func insert[T any](tx *gorm.DB, row *T, rules ...unique) error {
-	if err := explain(tx, "create record", tx.Create(row).Error, rules); err != nil {
+	err := attempt(tx, func(tx *gorm.DB) error { return tx.Create(row).Error })
+	if err := explain(tx, "create record", err, rules); err != nil {
 		return err
 	}
 	return audit(tx, ActionCreate, nil, *row)
@@ -44,7 +45,8 @@ func save[T any](tx *gorm.DB, before T, row *T, rules ...unique) error {
 	if reflect.DeepEqual(before, *row) {
 		return nil
 	}
-	if err := explain(tx, "update record", tx.Select("*").Updates(row).Error, rules); err != nil {
+	err := attempt(tx, func(tx *gorm.DB) error { return tx.Select("*").Updates(row).Error })
+	if err := explain(tx, "update record", err, rules); err != nil {
 		return err
 	}
 	return audit(tx, ActionUpdate, before, *row)
@@ -88,8 +90,11 @@ func removeOne[T any](tx *gorm.DB, id int64) error {
 	return nil
 }
 
-// explain finds out which rule a refused write broke. The transaction is still
-// usable: SQLite takes back the one statement.
+// attempt runs one write of a transaction so that, refused, it leaves the
+// transaction usable: PostgreSQL gives up the rest otherwise.
+func attempt(tx *gorm.DB, write func(tx *gorm.DB) error) error { return tx.Transaction(write) }
+
+// explain finds out which rule a refused write broke.
 func explain(tx *gorm.DB, act string, err error, rules []unique) error {
 	if err == nil {
 		return nil

@@ -149,7 +149,7 @@ func checkInternalDomain(tx *gorm.DB, site Site) (fault string, err error) {
 	err = tx.Raw(`SELECT name FROM (
 			SELECT name FROM nodes WHERE site_id = @site
 			UNION ALL SELECT hostname FROM containers WHERE site_id = @site
-			UNION ALL SELECT dns_name FROM services WHERE site_id = @site AND type = 'dns')
+			UNION ALL SELECT dns_name FROM services WHERE site_id = @site AND type = 'dns') AS names
 		ORDER BY length(name) DESC LIMIT 1`, sql.Named("site", site.ID)).Scan(&longest).Error
 	if err != nil {
 		return "", fmt.Errorf("look for the longest name of the site: %w", err)

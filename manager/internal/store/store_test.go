@@ -1,7 +1,6 @@
 package store_test
 
 import (
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -11,12 +10,16 @@ import (
 )
 
 func TestSQLite(t *testing.T) {
-	storetest.Run(t, func(t testing.TB) *store.Store { return storetest.Open(t) })
+	storetest.Run(t, func(t testing.TB) *store.Store { return storetest.OpenAt(t, storetest.SQLite(t)) })
+}
+
+func TestPostgreSQL(t *testing.T) {
+	storetest.Run(t, func(t testing.TB) *store.Store { return storetest.OpenAt(t, storetest.PostgreSQL(t)) })
 }
 
 func TestCloseWritesHeartbeats(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "manager.db")
-	s := storetest.OpenAt(t, path)
+	database := storetest.Database(t)
+	s := storetest.OpenAt(t, database)
 	w := storetest.NewWorld(t, s, 1)
 	seen := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	id, err := s.RecordCheckIn(t.Context(), store.CheckIn{SiteID: w.Site.ID, Hostname: "agent", At: seen})
@@ -32,7 +35,7 @@ func TestCloseWritesHeartbeats(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	agent, err := storetest.OpenAt(t, path).GetAgent(t.Context(), id)
+	agent, err := storetest.OpenAt(t, database).GetAgent(t.Context(), id)
 	if err != nil || !agent.LastSeenAt.Equal(seen.Add(time.Minute)) || agent.PeerAddress != "192.0.2.9" ||
 		agent.ClockSkewMS == nil || *agent.ClockSkewMS != skew || agent.Report.CurrentTime != 7 || !agent.FirstSeenAt.Equal(seen) {
 		t.Errorf("%+v, %v", agent, err)

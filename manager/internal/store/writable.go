@@ -6,7 +6,6 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
-	"net/url"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,23 +14,18 @@ import (
 	"gorm.io/gorm"
 )
 
-// unavailable are the results of SQLite that say something about the database
-// or its disk, and nothing about the request (sqlite.org/rescode.html).
-var unavailable = map[sqlite3.ErrNo]bool{
-	sqlite3.ErrPerm: true, sqlite3.ErrBusy: true, sqlite3.ErrLocked: true, sqlite3.ErrNomem: true,
-	sqlite3.ErrReadonly: true, sqlite3.ErrIoErr: true, sqlite3.ErrCorrupt: true, sqlite3.ErrFull: true,
-	sqlite3.ErrCantOpen: true, sqlite3.ErrProtocol: true, sqlite3.ErrNotADB: true,
-}
-
 // Unavailable reports whether an error means that the database cannot be used
 // at the moment: it is locked, full, read-only, damaged or gone, or did not
 // answer in time.
 func Unavailable(err error) bool {
 	var fault sqlite3.Error
 	if errors.As(err, &fault) {
-		return unavailable[fault.Code]
+		return sqliteUnavailable[fault.Code]
 	}
-	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone)
+	if err == nil || errors.Is(err, context.Canceled) {
+		return false
+	}
+	return unavailableOnPostgres(err) || errors.Is(err, errReadOnly) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone)
 }
 
 const (
@@ -61,7 +55,8 @@ func (p *probe) note(err error) {
 	}
 }
 
-// Writable reports why the database cannot be written, in about a second. It opens the file anew and begins a write, which it takes back. Only after a
+// Writable reports why the database cannot be written, in about a second. It
+// opens the database anew and begins a write, which it takes back. Only after a
 // write has failed, say on a full disk, it tries a small one. The result of the
 // last second is used again.
 func (s *Store) Writable(ctx context.Context) error {
@@ -78,9 +73,7 @@ func (s *Store) Writable(ctx context.Context) error {
 func (s *Store) tryWrite(ctx context.Context) (err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*probeWait) // the result is for others, too
 	defer cancel()
-	pool, err := openPool(s.path, 1, url.Values{
-		"_txlock": {"immediate"}, "_synchronous": {"FULL"}, "_busy_timeout": {fmt.Sprint(probeWait.Milliseconds())},
-	})
+	pool, err := s.engine.prober()
 	if err != nil {
 		return fmt.Errorf("open database: %w", err)
 	}
@@ -92,6 +85,9 @@ func (s *Store) tryWrite(ctx context.Context) (err error) {
 	tx := pool.WithContext(ctx).Begin()
 	if tx.Error != nil {
 		return fmt.Errorf("begin to write: %w", tx.Error)
+	}
+	if err := s.engine.begin(tx); err != nil {
+		return fmt.Errorf("begin to write: %w", errors.Join(err, tx.Rollback().Error))
 	}
 	if !s.probe.failed.Load() {
 		return tx.Rollback().Error

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -61,12 +60,12 @@ func within(t *testing.T, what string, happens <-chan struct{}) {
 }
 
 func TestOnlyTheHolderDoesThem(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "manager.db")
+	database := storetest.Database(t)
 	first, firstRan := beats("first")
 	second, secondRan := beats("second")
-	a := start(t, storetest.OpenAt(t, path), time.Hour, slog.New(slog.DiscardHandler), first)
+	a := start(t, storetest.OpenAt(t, database), time.Hour, slog.New(slog.DiscardHandler), first)
 	within(t, "the first manager does its tasks", firstRan)
-	start(t, storetest.OpenAt(t, path), 300*time.Millisecond, slog.New(slog.DiscardHandler), second)
+	start(t, storetest.OpenAt(t, database), 300*time.Millisecond, slog.New(slog.DiscardHandler), second)
 	for range 20 {
 		select {
 		case <-firstRan:
@@ -83,15 +82,15 @@ func TestOnlyTheHolderDoesThem(t *testing.T) {
 }
 
 func TestTakenOverWithinATermFromOneThatWasKilled(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "manager.db")
+	database := storetest.Database(t)
 	const term = time.Second
-	killed := storetest.OpenAt(t, path).NewLease("tasks", term)
+	killed := storetest.OpenAt(t, database).NewLease("tasks", term)
 	until, err := killed.Hold(t.Context())
 	if err != nil || until.IsZero() {
 		t.Fatal(until, err)
 	}
 	task, ran := beats("second")
-	start(t, storetest.OpenAt(t, path), term, slog.New(slog.DiscardHandler), task)
+	start(t, storetest.OpenAt(t, database), term, slog.New(slog.DiscardHandler), task)
 	within(t, "the second manager takes over", ran)
 	if time.Now().Before(until) {
 		t.Error("two held the lease at once")
@@ -144,11 +143,11 @@ func TestARunIsBounded(t *testing.T) {
 // A task that does not listen delays the stop, but not for long, and the lease
 // is not given away while it is still at it.
 func TestATaskThatDoesNotListen(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "manager.db")
+	database := storetest.Database(t)
 	release, began := make(chan struct{}), make(chan struct{})
 	defer close(release)
 	var once sync.Once
-	m := start(t, storetest.OpenAt(t, path), time.Hour, slog.New(slog.DiscardHandler), tasks.Task{
+	m := start(t, storetest.OpenAt(t, database), time.Hour, slog.New(slog.DiscardHandler), tasks.Task{
 		Name: "deaf", Every: time.Hour, Run: func(context.Context) error {
 			once.Do(func() { close(began) })
 			<-release
@@ -159,7 +158,7 @@ func TestATaskThatDoesNotListen(t *testing.T) {
 	if took := m.stop(); took > time.Second {
 		t.Errorf("stopping took %s", took)
 	}
-	until, err := storetest.OpenAt(t, path).NewLease("tasks", time.Hour).Hold(t.Context())
+	until, err := storetest.OpenAt(t, database).NewLease("tasks", time.Hour).Hold(t.Context())
 	if err != nil || !until.IsZero() {
 		t.Errorf("another one got the lease: %v, %v", until, err)
 	}
@@ -167,11 +166,11 @@ func TestATaskThatDoesNotListen(t *testing.T) {
 
 // Of many who want a lease at once, one gets it.
 func TestOneWinner(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "manager.db")
+	database := storetest.Database(t)
 	var winners atomic.Int32
 	var all sync.WaitGroup
 	for range 4 {
-		s := storetest.OpenAt(t, path)
+		s := storetest.OpenAt(t, database)
 		all.Go(func() {
 			until, err := s.NewLease("tasks", time.Hour).Hold(t.Context())
 			if err != nil {

@@ -4,39 +4,13 @@ package storetest
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"testing"
-	"time"
 
 	"opensource.internal/manager/internal/inventory"
 	"opensource.internal/manager/internal/store"
 )
-
-// Open opens an empty SQLite database for one test.
-func Open(t testing.TB) *store.Store {
-	t.Helper()
-	return OpenAt(t, filepath.Join(t.TempDir(), "manager.db"))
-}
-
-// OpenAt opens the SQLite database at path, as another process would.
-func OpenAt(t testing.TB, path string) *store.Store {
-	t.Helper()
-	s, err := store.Open(t.Context(), path, store.Options{
-		Migrate: true, ReservedPorts: []int{3001}, HeartbeatInterval: time.Hour,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Errorf("close store: %v", err)
-		}
-	})
-	return s
-}
 
 // World is a site with one of everything.
 type World struct {
@@ -121,16 +95,4 @@ func must[T any](value T, err error) func(testing.TB) T {
 		}
 		return value
 	}
-}
-
-// Raw opens the SQLite database at path without the store, as somebody with a
-// database client would.
-func Raw(t testing.TB, path string) *sql.DB {
-	t.Helper()
-	db, err := sql.Open("sqlite3", path+"?_busy_timeout=5000")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = db.Close() })
-	return db
 }

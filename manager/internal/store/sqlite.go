@@ -1,0 +1,241 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"runtime"
+	"time"
+
+	"github.com/mattn/go-sqlite3"
+	"github.com/pressly/goose/v3"
+	"gorm.io/driver/sqlite"
+	"gorm.io/gorm"
+)
+
+// sqliteFile is the engine of the SQLite file at a path.
+//
+// One connection writes (SQLite has one writer, and a queue in Go is fairer
+// than its busy handler), a pool reads, and one watches for the changes of
+// other processes.
+type sqliteFile string
+
+// busyTimeout is how long SQLite waits for another process's write.
+const busyTimeout = 5 * time.Second
+
+func (f sqliteFile) writer() (*gorm.DB, error) {
+	// FULL: what was answered with success survives a power cut.
+	return f.open(1, url.Values{"_txlock": {"immediate"}, "_synchronous": {"FULL"}})
+}
+
+func (f sqliteFile) reader() (*gorm.DB, error) {
+	return f.open(max(4, runtime.NumCPU()), url.Values{"_query_only": {"1"}})
+}
+
+func (f sqliteFile) prober() (*gorm.DB, error) {
+	return f.open(1, url.Values{
+		"_txlock": {"immediate"}, "_synchronous": {"FULL"}, "_busy_timeout": {fmt.Sprint(probeWait.Milliseconds())},
+	})
+}
+
+// begin has nothing to do: _txlock makes every transaction begin as the writer.
+func (sqliteFile) begin(*gorm.DB) error { return nil }
+
+func (f sqliteFile) open(size int, more url.Values) (*gorm.DB, error) {
+	db, err := sql.Open("sqlite3", f.dataSource(more))
+	if err != nil {
+		return nil, err
+	}
+	db.SetMaxOpenConns(size)
+	db.SetMaxIdleConns(size)
+	pool, err := openGorm(sqlite.New(sqlite.Config{Conn: db}))
+	if err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return pool, nil
+}
+
+// dataSource returns the name by which go-sqlite3 opens the database file.
+func (f sqliteFile) dataSource(more url.Values) string {
+	path := string(f)
+	if absolute, err := filepath.Abs(path); err == nil {
+		path = absolute
+	}
+	params := url.Values{
+		"_journal_mode": {"WAL"},
+		"_busy_timeout": {fmt.Sprint(busyTimeout.Milliseconds())},
+		"_foreign_keys": {"1"},
+		"mode":          {"rw"},
+	}
+	for name, values := range more {
+		params[name] = values
+	}
+	return "file:" + (&url.URL{Path: path}).EscapedPath() + "?" + params.Encode()
+}
+
+func (f sqliteFile) schema(ctx context.Context) (int64, error) {
+	if _, err := os.Stat(string(f)); errors.Is(err, fs.ErrNotExist) {
+		return 0, fmt.Errorf("open database: %s does not exist: run opensource-manager migrate", f)
+	}
+	db, err := sql.Open("sqlite3", f.dataSource(url.Values{"_query_only": {"1"}}))
+	if err != nil {
+		return 0, fmt.Errorf("open database %s: %w", f, err)
+	}
+	defer db.Close()
+	version, err := readSchema(ctx, db, "SELECT count(*) FROM sqlite_master WHERE name = 'goose_db_version'")
+	if err != nil {
+		return 0, fmt.Errorf("open database %s: %w", f, err)
+	}
+	return version, nil
+}
+
+func (f sqliteFile) migrator(ctx context.Context) (*migrator, error) {
+	unlock, err := lockMigration(ctx, string(f))
+	if err != nil {
+		return nil, err
+	}
+	if err := createFile(string(f)); err != nil {
+		unlock()
+		return nil, err
+	}
+	// Foreign keys are off: a migration that rebuilds a table would otherwise
+	// empty those that refer to it (sqlite.org/lang_altertable.html, 7).
+	db, err := sql.Open("sqlite3", f.dataSource(url.Values{"_foreign_keys": {"0"}, "_synchronous": {"FULL"}}))
+	if err != nil {
+		unlock()
+		return nil, err
+	}
+	db.SetMaxOpenConns(1)
+	return &migrator{
+		db: db, dialect: goose.DialectSQLite3, files: migrationsOf("sqlite"),
+		begin: func(ctx context.Context, db *sql.DB) error {
+			_, err := db.ExecContext(ctx, "BEGIN IMMEDIATE")
+			return err
+		},
+		check: checkForeignKeys,
+		close: func() error {
+			defer unlock()
+			return errors.Join(ownLikeFolder(string(f)), db.Close())
+		},
+	}, nil
+}
+
+func checkForeignKeys(ctx context.Context, db *sql.DB) error {
+	rows, err := db.QueryContext(ctx, "PRAGMA foreign_key_check")
+	if err != nil {
+		return fmt.Errorf("check foreign keys: %w", err)
+	}
+	defer rows.Close()
+	if rows.Next() {
+		var table, parent string
+		var row sql.NullInt64
+		var key int
+		if err := rows.Scan(&table, &row, &parent, &key); err != nil {
+			return fmt.Errorf("check foreign keys: %w", err)
+		}
+		return fmt.Errorf("check foreign keys: row %d of %s refers to a row of %s that does not exist", row.Int64, table, parent)
+	}
+	return rows.Err()
+}
+
+// sqliteUnavailable are the results of SQLite that say something about the
+// database or its disk, and nothing about the request (sqlite.org/rescode.html).
+var sqliteUnavailable = map[sqlite3.ErrNo]bool{
+	sqlite3.ErrPerm: true, sqlite3.ErrBusy: true, sqlite3.ErrLocked: true, sqlite3.ErrNomem: true,
+	sqlite3.ErrReadonly: true, sqlite3.ErrIoErr: true, sqlite3.ErrCorrupt: true, sqlite3.ErrFull: true,
+	sqlite3.ErrCantOpen: true, sqlite3.ErrProtocol: true, sqlite3.ErrNotADB: true,
+}
+
+// sqliteCounters watches by `PRAGMA data_version`, which differs from its last
+// value on this connection if any other one, of this process or another, has
+// committed meanwhile (sqlite.org/pragma.html). That costs no disk access.
+type sqliteCounters struct {
+	source string
+
+	conn        driver.Conn
+	dataVersion statement
+	all         statement
+}
+
+func (f sqliteFile) counters() counterSource {
+	return &sqliteCounters{source: f.dataSource(url.Values{"_query_only": {"1"}, "_busy_timeout": {"1000"}})}
+}
+
+func (c *sqliteCounters) connect() (err error) {
+	if c.conn, err = (&sqlite3.SQLiteDriver{}).Open(c.source); err != nil {
+		return err
+	}
+	if c.dataVersion, err = c.prepare("PRAGMA data_version"); err != nil {
+		return err
+	}
+	c.all, err = c.prepare("SELECT scope, id, version FROM change_counters")
+	return err
+}
+
+// statement is what go-sqlite3 prepares.
+type statement interface {
+	driver.Stmt
+	driver.StmtQueryContext
+}
+
+func (c *sqliteCounters) prepare(query string) (statement, error) {
+	prepared, err := c.conn.Prepare(query)
+	if err != nil {
+		return nil, err
+	}
+	return prepared.(*sqlite3.SQLiteStmt), nil
+}
+
+// ask runs a statement without parameters. The context is one that never ends:
+// with any other the driver starts a goroutine, which costs more than the query.
+func ask(s statement) (driver.Rows, error) {
+	return s.QueryContext(context.Background(), nil)
+}
+
+func (c *sqliteCounters) disconnect() {
+	for _, closer := range []io.Closer{c.dataVersion, c.all, c.conn} {
+		if closer != nil {
+			_ = closer.Close() // nothing was written on it
+		}
+	}
+	c.conn, c.dataVersion, c.all = nil, nil, nil
+}
+
+func (c *sqliteCounters) mark() (any, error) {
+	row := []driver.Value{nil}
+	rows, err := ask(c.dataVersion)
+	if err != nil {
+		return nil, err
+	}
+	if err := errors.Join(rows.Next(row), rows.Close()); err != nil {
+		return nil, err
+	}
+	return row[0], nil
+}
+
+func (c *sqliteCounters) read(v *Versions) error {
+	rows, err := ask(c.all)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	row := make([]driver.Value, 3)
+	for {
+		if err := rows.Next(row); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		scope, _ := row[0].(string)
+		id, _ := row[1].(int64)
+		version, _ := row[2].(int64)
+		v.count(scope, id, uint64(version))
+	}
+}
