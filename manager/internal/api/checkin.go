@@ -143,13 +143,17 @@ func (h *CheckIn) beat(r *http.Request, told *told, current *snapshot.Current) b
 	if results, foreign := newResults(told, current); len(results)+len(foreign) > 0 {
 		return false
 	}
-	id, same := h.known.saysNothingNew(told.key(), told.report)
-	if same {
-		h.store.Beat(store.Heartbeat{
-			AgentID: id, At: told.at, PeerAddress: peerOf(r), ClockSkewMS: told.clockSkewMS(), Report: told.report,
-		})
+	known, same := h.known.saysNothingNew(told.key(), told.report)
+	if !same {
+		return false
 	}
-	return same
+	taken := h.store.Beat(store.Heartbeat{
+		AgentID: known.id, At: told.at, PeerAddress: peerOf(r), ClockSkewMS: told.clockSkewMS(), Report: told.report, Told: known.told,
+	})
+	if !taken {
+		h.known.forget(told.key()) // another manager knows better
+	}
+	return taken
 }
 
 // takeNews does what needs the database: build a changed snapshot, find out
@@ -190,20 +194,20 @@ func (h *CheckIn) recall(ctx context.Context, told *told, deletions uint64) {
 		return
 	}
 	if agent, err := h.store.FindAgent(ctx, told.siteID, told.hostname); err == nil {
-		h.known.add(told.key(), deletions, agent.ID, &agent.Report.Request)
+		h.known.add(told.key(), deletions, agent, &agent.Report.Request)
 	}
 }
 
 // record keeps a check-in that says something new.
 func (h *CheckIn) record(ctx context.Context, r *http.Request, told *told, results map[int64]checkin.VolumeReport, deletions uint64) error {
-	id, err := h.store.RecordCheckIn(ctx, store.CheckIn{
+	agent, err := h.store.RecordCheckIn(ctx, store.CheckIn{
 		SiteID: told.siteID, Hostname: told.hostname, At: told.at, PeerAddress: peerOf(r),
 		ClockSkewMS: told.clockSkewMS(), Report: *told.report, Volumes: results,
 	})
 	if err != nil {
 		return err
 	}
-	h.known.add(told.key(), deletions, id, told.report)
+	h.known.add(told.key(), deletions, agent, told.report)
 	return nil
 }
 
