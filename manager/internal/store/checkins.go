@@ -79,6 +79,7 @@ func recordAgent(tx *gorm.DB, c CheckIn, agent *Agent) ([]events.Event, error) {
 // lockAgent reads the agent of a check-in, if there is one, and keeps other
 // managers from recording another check-in of it meanwhile.
 func lockAgent(tx *gorm.DB, c CheckIn, agent *Agent) (known bool, err error) {
+	*agent = Agent{} // an id in it would be a condition
 	err = tx.Clauses(clause.Locking{Strength: clause.LockingStrengthUpdate}).
 		Take(agent, "site_id = ? AND hostname = ?", c.SiteID, c.Hostname).Error
 	if errors.Is(err, gorm.ErrRecordNotFound) {
