@@ -26,6 +26,7 @@ var faults = []fault{
 	{code: "bad_request", status: 400, when: "The body ends before its announced length"},
 	{code: "unauthorized", status: 401, when: "There are no valid credentials"},
 	{code: "forbidden", status: 403, when: "The credentials do not allow this"},
+	{code: "wrong_host", status: 403, when: "The key is that of another host than the one that checks in: enroll this host"},
 	{code: "cross_origin", status: 403, when: "The request was sent by a browser for a page of another origin"},
 	{code: "not_found", status: 404, when: "There is no such record"},
 	{code: "site_not_found", status: 404, when: "There is no such site"},

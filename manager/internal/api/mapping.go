@@ -23,6 +23,7 @@ func toError(err error) *Error {
 		conflict *store.ConflictError
 		inUse    *store.InUseError
 		tooMany  *auth.TooManyError
+		host     *auth.WrongHostError
 	)
 	switch {
 	case errors.As(err, &ours):
@@ -41,6 +42,8 @@ func toError(err error) *Error {
 		return errUnauthorized
 	case errors.Is(err, auth.ErrForbidden):
 		return errForbidden
+	case errors.As(err, &host):
+		return &Error{Status: http.StatusForbidden, Code: "wrong_host", Message: host.Error()}
 	case errors.Is(err, auth.ErrUnavailable), store.Unavailable(err):
 		return unavailable(err)
 	case errors.As(err, &tooMany):
