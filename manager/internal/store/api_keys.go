@@ -52,7 +52,7 @@ var apiKeySorts = map[string]string{
 // of all that match. Sort: id, name, role, siteId, hostname, createdAt,
 // lastUsedAt, expiresAt.
 func (s *Store) ListAPIKeys(ctx context.Context, filter APIKeyFilter, opts ListOptions) ([]APIKey, int64, error) {
-	query := s.read.WithContext(ctx)
+	query := s.reader(ctx)
 	query = where(query, "site_id", filter.SiteID)
 	query = where(query, "role", filter.Role)
 	query = where(query, "hostname", filter.Hostname)

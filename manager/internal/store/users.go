@@ -42,13 +42,13 @@ var userSorts = map[string]string{"name": "name", "role": "role", "createdAt": "
 // ListUsers returns a page of users and the number of all. Sort: id, name,
 // role, createdAt, updatedAt.
 func (s *Store) ListUsers(ctx context.Context, opts ListOptions) ([]User, int64, error) {
-	return list[User](s.read.WithContext(ctx), opts, userSorts)
+	return list[User](s.reader(ctx), opts, userSorts)
 }
 
 // HasUsers reports whether anybody could sign in.
 func (s *Store) HasUsers(ctx context.Context) (bool, error) {
 	var count int64
-	if err := s.read.WithContext(ctx).Model(&User{}).Limit(1).Count(&count).Error; err != nil {
+	if err := s.reader(ctx).Model(&User{}).Limit(1).Count(&count).Error; err != nil {
 		return false, fmt.Errorf("count users: %w", err)
 	}
 	return count > 0, nil
@@ -61,13 +61,13 @@ func (s *Store) GetUser(ctx context.Context, id int64) (User, error) {
 
 // UserByName returns a user or ErrNotFound.
 func (s *Store) UserByName(ctx context.Context, name string) (User, error) {
-	return findUser(s.read.WithContext(ctx), "name = ?", name)
+	return findUser(s.reader(ctx), "name = ?", name)
 }
 
 // UserByIdentity returns the user whom a provider knows as subject, or
 // ErrNotFound.
 func (s *Store) UserByIdentity(ctx context.Context, issuer, subject string) (User, error) {
-	return findUser(s.read.WithContext(ctx), "issuer = ? AND subject = ? AND issuer <> ''", issuer, subject)
+	return findUser(s.reader(ctx), "issuer = ? AND subject = ? AND issuer <> ''", issuer, subject)
 }
 
 func findUser(tx *gorm.DB, condition string, args ...any) (User, error) {
