@@ -115,7 +115,7 @@ func TestKeysHoldWhileTheDatabaseIsAway(t *testing.T) {
 }
 
 func TestEnrolledKeyBelongsToOneHost(t *testing.T) {
-	s := openStore(t, filepath.Join(t.TempDir(), "manager.db"))
+	s := openStore(t, storetest.Database(t))
 	a := newTestAuth(t, s, time.Now)
 	site := withSite(t, s)
 	wanted := NewKey{Name: "k", Role: RoleAgent, SiteID: site}

@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"net/http/httptest"
 	"net/netip"
-	"path/filepath"
 	"testing"
 	"time"
 
 	"opensource.internal/manager/internal/store"
+	"opensource.internal/manager/internal/store/storetest"
 )
 
 // guessing is a manager that ada may sign in to, with a clock that only the
@@ -25,7 +25,7 @@ const adasPassword = "correct horse battery"
 
 func newGuessing(t *testing.T) *guessing {
 	t.Helper()
-	s := openStore(t, filepath.Join(t.TempDir(), "manager.db"))
+	s := openStore(t, storetest.Database(t))
 	g := &guessing{now: time.Now()}
 	g.Auth = newTestAuth(t, s, func() time.Time { return g.now })
 	g.wait = func(context.Context, time.Duration) error { g.waited++; return nil }
