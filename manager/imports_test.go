@@ -132,8 +132,7 @@ func TestLowestLayers(t *testing.T) {
 	for folder, want := range map[string][]string{
 		"internal/inventory": nil,
 		"internal/revision":  nil,
-		"internal/events":    nil,
-		"internal/store":     {"internal/inventory", "internal/events"},
+		"internal/store":     {"internal/inventory"},
 	} {
 		var got []string
 		for _, name := range imports[folder] {
