@@ -132,7 +132,8 @@ func TestLowestLayers(t *testing.T) {
 	for folder, want := range map[string][]string{
 		"internal/inventory": nil,
 		"internal/revision":  nil,
-		"internal/store":     {"internal/inventory"},
+		"internal/events":    nil,
+		"internal/store":     {"internal/inventory", "internal/events"},
 	} {
 		var got []string
 		for _, name := range imports[folder] {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"opensource.internal/manager/internal/auth"
+	"opensource.internal/manager/internal/config"
 	"opensource.internal/manager/servertest"
 )
 
@@ -34,20 +36,23 @@ func everyOperation(t *testing.T, s *servertest.Server) [][2]string {
 }
 
 func TestEveryOperationNeedsCredentials(t *testing.T) {
-	s := servertest.Start(t, servertest.Options{})
+	// Every wrong key comes from another address: they are counted by these.
+	s := servertest.Start(t, servertest.Options{Configure: func(c *config.Config) {
+		c.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+	}})
 	i := fill(t, s)
 	viewer := s.Key(t, auth.NewKey{Name: "v", Role: auth.RoleViewer})
 	agent := s.Key(t, auth.NewKey{Name: "a", Role: auth.RoleAgent, SiteID: i.site})
 	open := []string{"GET /health", "POST /session", "POST /agents"}
-	personal := []string{"GET /session", "DELETE /session"}
+	personal := []string{"GET /session", "DELETE /session", "POST /session/password"}
 
-	for _, operation := range everyOperation(t, s) {
+	for n, operation := range everyOperation(t, s) {
 		name, path := operation[0]+" "+operation[1], "/api/v1"+operation[1]
 		if slices.Contains(open, name) {
 			continue
 		}
 		try := func(key string) int {
-			header := http.Header{}
+			header := http.Header{"X-Forwarded-For": {fmt.Sprintf("198.51.100.%d", n)}}
 			if key != "" {
 				header.Set("X-Api-Key", key)
 			}
@@ -92,7 +97,7 @@ func TestKeysAreShownOnceAndRevokedAtOnce(t *testing.T) {
 		t.Fatalf("new key: %d", got.Status)
 	}
 	who := servertest.Data[object](t, s.Do(t, "GET", "/api/v1/session", nil, with))
-	if diff := cmp.Diff(object{"name": "deploy", "role": "viewer", "siteId": nil}, who); diff != "" {
+	if diff := cmp.Diff(object{"name": "deploy", "role": "viewer", "siteId": nil, "hostname": nil}, who); diff != "" {
 		t.Error(diff)
 	}
 	for _, path := range []string{"/api-keys", fmt.Sprintf("/api-keys/%d", made.ID)} {
@@ -117,7 +122,7 @@ func TestKeysAreShownOnceAndRevokedAtOnce(t *testing.T) {
 func TestUsers(t *testing.T) {
 	s := servertest.Start(t, servertest.Options{})
 	first := s.Create(t, "/users", object{"name": " Ada ", "role": "admin", "password": "correct horse battery"})
-	if shown := servertest.Data[object](t, s.Call(t, "GET", fmt.Sprintf("/users/%d", first), nil)); shown["name"] != "ada" || len(shown) != 5 {
+	if shown := servertest.Data[object](t, s.Call(t, "GET", fmt.Sprintf("/users/%d", first), nil)); shown["name"] != "ada" || len(shown) != 8 {
 		t.Errorf("%v", shown)
 	}
 	if again := s.Call(t, "POST", "/users", object{"name": "ADA", "role": "viewer", "password": "correct horse battery"}); again.Status != 409 {

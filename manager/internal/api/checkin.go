@@ -19,10 +19,10 @@ import (
 type CheckInOptions struct {
 	Store     *store.Store
 	Snapshots *snapshot.Cache
-	// Authorize decides whether a request may check in for a site, as of the
+	// Authorize decides whether a request may check in as somebody, as of the
 	// given versions; nil if the database could not be asked. A request without
 	// credentials may only if it comes from this host.
-	Authorize func(r *http.Request, siteID int64, versions *store.Versions) error
+	Authorize func(r *http.Request, as auth.CheckIn, versions *store.Versions) error
 	Log       *slog.Logger
 	// Now is time.Now if nil.
 	Now func() time.Time
@@ -38,7 +38,7 @@ type CheckInOptions struct {
 type CheckIn struct {
 	store     *store.Store
 	snapshots *snapshot.Cache
-	authorize func(*http.Request, int64, *store.Versions) error
+	authorize func(*http.Request, auth.CheckIn, *store.Versions) error
 	log       *slog.Logger
 	now       func() time.Time
 	known     knownAgents
@@ -92,8 +92,7 @@ func (h *CheckIn) look(ctx context.Context) (*store.Versions, error) {
 // admit reads a check-in of somebody who may send it. For which site that is
 // only the body says, but a stranger's is not even read.
 func (h *CheckIn) admit(w http.ResponseWriter, r *http.Request, versions *store.Versions) (*told, error) {
-	const noSite = 0
-	if err := h.authorize(r, noSite, versions); errors.Is(err, auth.ErrUnauthorized) && !mayBeOwnAgent(r) {
+	if err := h.authorize(r, auth.CheckIn{}, versions); isStranger(err) && !mayBeOwnAgent(r) {
 		return nil, err
 	}
 	told, err := readCheckIn(w, r)
@@ -101,7 +100,13 @@ func (h *CheckIn) admit(w http.ResponseWriter, r *http.Request, versions *store.
 		return nil, err
 	}
 	told.at = h.now().UTC()
-	return told, h.authorize(r, told.siteID, versions)
+	return told, h.authorize(r, auth.CheckIn{SiteID: told.siteID, Hostname: told.hostname}, versions)
+}
+
+// isStranger reports whether a refusal does not depend on what a check-in says.
+func isStranger(err error) bool {
+	var tooMany *auth.TooManyError
+	return errors.Is(err, auth.ErrUnauthorized) || errors.As(err, &tooMany)
 }
 
 // mayBeOwnAgent reports whether a request without credentials comes from this
@@ -143,13 +148,17 @@ func (h *CheckIn) beat(r *http.Request, told *told, current *snapshot.Current) b
 	if results, foreign := newResults(told, current); len(results)+len(foreign) > 0 {
 		return false
 	}
-	id, same := h.known.saysNothingNew(told.key(), told.report)
-	if same {
-		h.store.Beat(store.Heartbeat{
-			AgentID: id, At: told.at, PeerAddress: peerOf(r), ClockSkewMS: told.clockSkewMS(), Report: told.report,
-		})
+	known, same := h.known.saysNothingNew(told.key(), told.report)
+	if !same {
+		return false
 	}
-	return same
+	taken := h.store.Beat(store.Heartbeat{
+		AgentID: known.id, At: told.at, PeerAddress: peerOf(r), ClockSkewMS: told.clockSkewMS(), Report: told.report, Told: known.told,
+	})
+	if !taken {
+		h.known.forget(told.key()) // another manager knows better
+	}
+	return taken
 }
 
 // takeNews does what needs the database: build a changed snapshot, find out
@@ -190,20 +199,20 @@ func (h *CheckIn) recall(ctx context.Context, told *told, deletions uint64) {
 		return
 	}
 	if agent, err := h.store.FindAgent(ctx, told.siteID, told.hostname); err == nil {
-		h.known.add(told.key(), deletions, agent.ID, &agent.Report.Request)
+		h.known.add(told.key(), deletions, agent, &agent.Report.Request)
 	}
 }
 
 // record keeps a check-in that says something new.
 func (h *CheckIn) record(ctx context.Context, r *http.Request, told *told, results map[int64]checkin.VolumeReport, deletions uint64) error {
-	id, err := h.store.RecordCheckIn(ctx, store.CheckIn{
+	agent, err := h.store.RecordCheckIn(ctx, store.CheckIn{
 		SiteID: told.siteID, Hostname: told.hostname, At: told.at, PeerAddress: peerOf(r),
 		ClockSkewMS: told.clockSkewMS(), Report: *told.report, Volumes: results,
 	})
 	if err != nil {
 		return err
 	}
-	h.known.add(told.key(), deletions, id, told.report)
+	h.known.add(told.key(), deletions, agent, told.report)
 	return nil
 }
 

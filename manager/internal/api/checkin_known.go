@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"opensource.internal/agent/checkin"
+	"opensource.internal/manager/internal/store"
 )
 
 // knownAgents remembers what each agent said last.
@@ -23,6 +24,7 @@ type agentKey struct {
 
 type knownAgent struct {
 	id     int64
+	told   int64            // how often it had told something new by then
 	report *checkin.Request // without what changes with every check-in
 }
 
@@ -35,7 +37,7 @@ func (k *knownAgents) has(key agentKey) bool {
 
 // add remembers an agent that was read or written after the given count of
 // deletions was. If more have been deleted since, it may be one of them.
-func (k *knownAgents) add(key agentKey, deletions uint64, id int64, report *checkin.Request) {
+func (k *knownAgents) add(key agentKey, deletions uint64, agent store.Agent, report *checkin.Request) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.deletions > deletions {
@@ -44,15 +46,22 @@ func (k *knownAgents) add(key agentKey, deletions uint64, id int64, report *chec
 	if k.agents == nil {
 		k.agents = map[agentKey]knownAgent{}
 	}
-	k.agents[key] = knownAgent{id: id, report: lasting(report)}
+	k.agents[key] = knownAgent{id: agent.ID, told: agent.Told, report: lasting(report)}
 }
 
 // saysNothingNew reports whether an agent is known and said the same before.
-func (k *knownAgents) saysNothingNew(key agentKey, report *checkin.Request) (id int64, same bool) {
+func (k *knownAgents) saysNothingNew(key agentKey, report *checkin.Request) (agent knownAgent, same bool) {
 	k.mu.RLock()
 	agent, known := k.agents[key]
 	k.mu.RUnlock()
-	return agent.id, known && reflect.DeepEqual(agent.report, lasting(report))
+	return agent, known && reflect.DeepEqual(agent.report, lasting(report))
+}
+
+// forget drops an agent that has told another manager something.
+func (k *knownAgents) forget(key agentKey) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	delete(k.agents, key)
 }
 
 // forgetDeleted drops everything when agents have been deleted: that is rare,

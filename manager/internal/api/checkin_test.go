@@ -64,9 +64,9 @@ func (c *checkIns) reopen(t testing.TB) {
 	c.restart()
 }
 
-func authorize(r *http.Request, siteID int64, _ *store.Versions) error {
+func authorize(r *http.Request, as auth.CheckIn, _ *store.Versions) error {
 	switch key := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "); {
-	case key == "admin", key == fmt.Sprintf("site-%d", siteID), key == "" && siteID == 1 && auth.Peer(r).IsLoopback():
+	case key == "admin", key == fmt.Sprintf("site-%d", as.SiteID), key == "" && as.SiteID == 1 && auth.Peer(r).IsLoopback():
 		return nil
 	case strings.HasPrefix(key, "site-"):
 		return auth.ErrForbidden

@@ -18,13 +18,14 @@ func (a *API) routes(engine *gin.Engine, checkIn http.Handler) {
 	get(open, "/health", "Whether the manager is alive and ready", a.health)
 	post(open, "/session", "Sign in", a.signIn, mayFail("unauthorized", "too_many_requests"))
 
-	someone := group{humagin.NewWithGroup(engine, engine.Group(basePath, a.someone), config), a.store, shown, []string{"unauthorized"}}
+	someone := group{humagin.NewWithGroup(engine, engine.Group(basePath, a.someone), config), a.store, shown, []string{"unauthorized", "too_many_requests"}}
 	get(someone, "/session", "Who is asking", a.whoAmI)
 	remove(someone, "/session", "Sign out", a.signOut)
+	done(someone, "/session/password", "Change your own password; your other sessions end", a.changePassword, mayFail("forbidden"))
 
 	// Reading needs a viewer, everything else an administrator.
 	members := engine.Group(basePath, a.member)
-	api := group{humagin.NewWithGroup(engine, members, config), a.store, shown, []string{"unauthorized", "forbidden"}}
+	api := group{humagin.NewWithGroup(engine, members, config), a.store, shown, []string{"unauthorized", "too_many_requests", "forbidden"}}
 
 	get(api, "/sites", "List sites", a.listSites)
 	post(api, "/sites", "Create a site", a.createSite)
@@ -71,17 +72,21 @@ func (a *API) routes(engine *gin.Engine, checkIn http.Handler) {
 	get(api, "/api-keys", "List API keys", a.listAPIKeys)
 	post(api, "/api-keys", "Create an API key; it is shown only now", a.createAPIKey)
 	get(api, "/api-keys/{id}", "Show an API key", a.getAPIKey)
+	patch(api, "/api-keys/{id}", "Rename an API key, or change when it expires", a.updateAPIKey)
 	remove(api, "/api-keys/{id}", "Revoke an API key for good", a.revokeAPIKey)
+	post(api, "/api-keys/{id}/rotate", "Replace an API key by a new one, shown only now; the old one works on for a while", a.rotateAPIKey)
 
 	get(api, "/users", "List users", a.listUsers)
 	post(api, "/users", "Create a user", a.createUser)
 	get(api, "/users/{id}", "Show a user", a.getUser)
+	patch(api, "/users/{id}", "Change a user", a.updateUser)
 	remove(api, "/users/{id}", "Delete a user", a.deleteUser, mayFail("conflict"))
+	remove(api, "/users/{id}/sessions", "Sign a user out everywhere", a.endSessions)
 
 	description := open.api.OpenAPI()
 	describeOpen(description)
 	describeCheckIn(description)
-	completeDescription(description)
+	describeExamples(description)
 	members.GET("/openapi.json", openAPI(open.api, a.log))
 }
 
@@ -98,6 +103,11 @@ func post[I, O any](g group, path, summary string, h handler[I, O], with ...opti
 
 func act[I, O any](g group, path, summary string, h handler[I, O], with ...option) {
 	register(g, http.MethodPost, path, summary, http.StatusOK, h, with)
+}
+
+// done registers what acts and has nothing to answer.
+func done[I, O any](g group, path, summary string, h handler[I, O], with ...option) {
+	register(g, http.MethodPost, path, summary, http.StatusNoContent, h, with)
 }
 
 func patch[I, O any](g group, path, summary string, h handler[I, O], with ...option) {

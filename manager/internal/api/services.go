@@ -15,7 +15,7 @@ type service struct {
 	ID               int64     `json:"id"`
 	SiteID           int64     `json:"siteId"`
 	ContainerID      int64     `json:"containerId"`
-	Type             string    `json:"type" example:"http"`
+	Type             string    `json:"type"`
 	InternalPort     int       `json:"internalPort"`
 	ExternalHostname *string   `json:"externalHostname"`
 	ExternalDomainID *int64    `json:"externalDomainId"`
@@ -95,15 +95,14 @@ func (serviceCreate) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Sche
 type listServices struct {
 	ByID
 	Paging
-	Type     string `query:"type" enum:"http,transport,dns"`
-	DomainID int64  `query:"externalDomainId" minimum:"1"`
+	Type string `query:"type" enum:"http,transport,dns"`
 }
 
 func (a *API) listServices(ctx context.Context, in *listServices) (*page[service], error) {
 	if _, err := a.store.GetContainer(ctx, in.ID); err != nil {
 		return nil, err
 	}
-	filter := store.ServiceFilter{ContainerID: in.ID, Type: inventory.ServiceType(in.Type), DomainID: in.DomainID}
+	filter := store.ServiceFilter{ContainerID: in.ID, Type: inventory.ServiceType(in.Type)}
 	rows, total, err := a.store.ListServices(ctx, filter, in.options())
 	if err != nil {
 		return nil, err

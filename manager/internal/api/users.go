@@ -9,21 +9,34 @@ import (
 )
 
 type user struct {
-	ID        int64     `json:"id"`
-	Name      string    `json:"name" example:"ada"`
-	Role      string    `json:"role" enum:"admin,viewer"`
-	CreatedAt time.Time `json:"createdAt"`
-	UpdatedAt time.Time `json:"updatedAt"`
+	ID         int64      `json:"id"`
+	Name       string     `json:"name"`
+	Role       string     `json:"role"`
+	Issuer     *string    `json:"issuer" doc:"The sign-in provider that knows the person; null for whoever has a password here" example:"https://accounts.example.com"`
+	Subject    *string    `json:"subject" doc:"How that provider calls the person, for good"`
+	DisabledAt *time.Time `json:"disabledAt" doc:"Since when the person may not sign in; null if they may"`
+	CreatedAt  time.Time  `json:"createdAt"`
+	UpdatedAt  time.Time  `json:"updatedAt"`
 }
 
 func showUser(u store.User) user {
-	return user{ID: u.ID, Name: u.Name, Role: u.Role, CreatedAt: u.CreatedAt.UTC(), UpdatedAt: u.UpdatedAt.UTC()}
+	return user{
+		ID: u.ID, Name: u.Name, Role: u.Role, Issuer: text(u.Issuer), Subject: text(u.Subject),
+		DisabledAt: utc(u.DisabledAt), CreatedAt: u.CreatedAt.UTC(), UpdatedAt: u.UpdatedAt.UTC(),
+	}
 }
 
 type userCreate struct {
-	Name     string `json:"name" example:"ada"`
+	Name     string `json:"name"`
 	Role     string `json:"role" enum:"admin,viewer"`
 	Password string `json:"password" doc:"10 characters or more"`
+}
+
+type userPatch struct {
+	Name     *string `json:"name,omitempty"`
+	Role     *string `json:"role,omitempty" enum:"admin,viewer" doc:"Holds from the person's next request on"`
+	Disabled *bool   `json:"disabled,omitempty" doc:"A disabled person cannot sign in, and is signed out everywhere"`
+	Password *string `json:"password,omitempty" doc:"A new password for somebody else: their sessions end"`
 }
 
 func (a *API) listUsers(ctx context.Context, in *Paging) (*page[user], error) {
@@ -48,6 +61,24 @@ func (a *API) getUser(ctx context.Context, in *ByID) (*answer[user], error) {
 		return nil, err
 	}
 	return respond(showUser(row)), nil
+}
+
+func (a *API) updateUser(ctx context.Context, in *toRecord[userPatch]) (*answer[user], error) {
+	if who := principal(ctx); in.Body.Password != nil && who.Kind == store.ActorUser && who.ID == in.ID {
+		return nil, invalidFields(map[string]string{"password": "your own password is changed by POST /session/password, with the present one"})
+	}
+	row, err := auth.ChangeUser(ctx, a.store, in.ID, auth.UserChange{
+		Name: in.Body.Name, Role: (*auth.Role)(in.Body.Role), Disabled: in.Body.Disabled, Password: in.Body.Password,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return respond(showUser(row)), nil
+}
+
+// endSessions takes no browser's word for it: the sessions are gone.
+func (a *API) endSessions(ctx context.Context, in *ByID) (*empty, error) {
+	return nil, a.store.EndSessions(ctx, in.ID)
 }
 
 func (a *API) deleteUser(ctx context.Context, in *ByID) (*empty, error) {

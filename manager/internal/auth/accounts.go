@@ -20,62 +20,14 @@ func (e *FieldError) Error() string { return e.Field + ": " + e.Err.Error() }
 
 func (e *FieldError) Unwrap() error { return e.Err }
 
-// NewKey describes a key to be created.
-type NewKey struct {
-	Name      string
-	Role      Role
-	SiteID    int64 // required for an agent, refused for others
-	CreatedBy string
-}
-
-// CreateKey stores a new key and returns its text, which nobody can see again.
-func CreateKey(ctx context.Context, s *store.Store, wanted NewKey) (key string, row store.APIKey, err error) {
-	if err := wanted.normalise(); err != nil {
-		return "", store.APIKey{}, err
-	}
-	key, prefix, sum := newKey()
-	row = store.APIKey{
-		Name: wanted.Name, Role: string(wanted.Role), Prefix: prefix, Hash: sum[:],
-		CreatedAt: time.Now().UTC(), CreatedBy: wanted.CreatedBy,
-	}
-	if wanted.Role == RoleAgent {
-		if _, err := s.GetSite(ctx, wanted.SiteID); errors.Is(err, store.ErrNotFound) {
-			return "", store.APIKey{}, &FieldError{"siteId", fmt.Errorf("there is no site %d", wanted.SiteID)}
-		} else if err != nil {
-			return "", store.APIKey{}, fmt.Errorf("look up the key's site: %w", err)
-		}
-		row.SiteID = &wanted.SiteID
-	}
-	if err := s.CreateAPIKey(ctx, &row); err != nil {
-		return "", store.APIKey{}, fmt.Errorf("create API key: %w", err)
-	}
-	return key, row, nil
-}
-
-func (k *NewKey) normalise() (err error) {
-	if k.Name, err = inventory.ParseTitle(k.Name); err != nil {
-		return &FieldError{"name", err}
-	}
-	if _, err := ParseRole(string(k.Role)); err != nil {
-		return &FieldError{"role", err}
-	}
-	if k.Role == RoleAgent && k.SiteID <= 0 {
-		return &FieldError{"siteId", errors.New("an agent key needs the site it checks in for")}
-	}
-	if k.Role != RoleAgent && k.SiteID != 0 {
-		return &FieldError{"siteId", fmt.Errorf("only agent keys belong to a site, not %s keys", k.Role)}
-	}
-	return nil
-}
-
 // CreateUser stores a new person.
 func CreateUser(ctx context.Context, s *store.Store, name string, role Role, password string) (store.User, error) {
 	name, err := inventory.ParseTitle(FoldName(name))
 	if err != nil {
 		return store.User{}, &FieldError{"name", err}
 	}
-	if role != RoleAdmin && role != RoleViewer {
-		return store.User{}, &FieldError{"role", fmt.Errorf("%q is not a role of a person: admin or viewer", role)}
+	if err := checkPersonRole(role); err != nil {
+		return store.User{}, err
 	}
 	hash, err := HashPassword(password)
 	if err != nil {
@@ -89,14 +41,90 @@ func CreateUser(ctx context.Context, s *store.Store, name string, role Role, pas
 	return user, nil
 }
 
-// SetPassword changes a person's password and ends all their sessions.
-func SetPassword(ctx context.Context, s *store.Store, name, password string) error {
-	hash, err := HashPassword(password)
-	if err != nil {
-		return &FieldError{"password", err}
-	}
-	if err := s.SetPassword(ctx, FoldName(name), hash); err != nil {
-		return fmt.Errorf("set password: %w", err)
+func checkPersonRole(role Role) error {
+	if role != RoleAdmin && role != RoleViewer {
+		return &FieldError{"role", fmt.Errorf("%q is not a role of a person: admin or viewer", role)}
 	}
 	return nil
+}
+
+// UserChange is what an administrator may change about a person. What is nil
+// stays.
+type UserChange struct {
+	Name     *string
+	Role     *Role
+	Disabled *bool
+	Password *string
+}
+
+// ChangeUser changes a person. A new password and a suspension end their
+// sessions; a new role holds from their next request on.
+func ChangeUser(ctx context.Context, s *store.Store, id int64, change UserChange) (store.User, error) {
+	hash := ""
+	if change.Password != nil {
+		var err error
+		if hash, err = HashPassword(*change.Password); err != nil {
+			return store.User{}, &FieldError{"password", err}
+		}
+	}
+	user, err := s.UpdateUser(ctx, id, func(u *store.User) error { return change.apply(u, hash) })
+	if err != nil {
+		return store.User{}, fmt.Errorf("change user: %w", err)
+	}
+	return user, nil
+}
+
+func (c UserChange) apply(u *store.User, hash string) error {
+	if !u.Local() {
+		if err := c.checkForeign(*u); err != nil {
+			return err
+		}
+	}
+	if c.Name != nil {
+		name, err := inventory.ParseTitle(FoldName(*c.Name))
+		if err != nil {
+			return &FieldError{"name", err}
+		}
+		u.Name = name
+	}
+	if c.Role != nil {
+		if err := checkPersonRole(*c.Role); err != nil {
+			return err
+		}
+		u.Role = string(*c.Role)
+	}
+	if c.Disabled != nil && *c.Disabled != (u.DisabledAt != nil) {
+		u.DisabledAt = nil
+		if *c.Disabled {
+			now := time.Now().UTC().Truncate(time.Millisecond)
+			u.DisabledAt = &now
+		}
+	}
+	if hash != "" {
+		u.PasswordHash = hash
+	}
+	return nil
+}
+
+// checkForeign refuses what the provider would overwrite at the next sign-in.
+func (c UserChange) checkForeign(u store.User) error {
+	switch {
+	case c.Password != nil:
+		return &FieldError{"password", errNoPassword}
+	case c.Role != nil && string(*c.Role) != u.Role:
+		return &FieldError{"role", errors.New("the role comes from the sign-in provider: change it there, or disable the user here")}
+	case c.Name != nil && *c.Name != u.Name:
+		return &FieldError{"name", errors.New("the name comes from the sign-in provider")}
+	}
+	return nil
+}
+
+// SetPassword changes a person's password and ends all their sessions.
+func SetPassword(ctx context.Context, s *store.Store, name, password string) error {
+	user, err := s.UserByName(ctx, FoldName(name))
+	if err != nil {
+		return fmt.Errorf("set password: %w", err)
+	}
+	_, err = ChangeUser(ctx, s, user.ID, UserChange{Password: &password})
+	return err
 }

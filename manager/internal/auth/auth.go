@@ -3,7 +3,6 @@ package auth
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"net/netip"
@@ -47,6 +46,8 @@ type Auth struct {
 	sessions     *scs.SessionManager
 	passwords    passwords
 	limiter      *limiter
+	deviceCookie string
+	wait         func(context.Context, time.Duration) error // sleep
 }
 
 // New returns an Auth that works on a store.
@@ -54,15 +55,18 @@ func New(o Options) *Auth {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
+	sessions := newSessions(o.Store, o.Secure, o.Prefix)
 	return &Auth{
 		store:        o.Store,
 		log:          o.Log,
 		proxies:      o.TrustedProxies,
 		loopbackSite: o.LoopbackSite,
 		keys:         &keyring{store: o.Store, now: o.Now},
-		sessions:     newSessions(o.Store, o.Secure, o.Prefix),
+		sessions:     sessions,
 		passwords:    newPasswords(),
 		limiter:      newLimiter(o.Now),
+		deviceCookie: strings.Replace(sessions.Cookie.Name, "session", "device", 1),
+		wait:         sleep,
 	}
 }
 
@@ -96,7 +100,9 @@ func (a *Auth) Client(r *http.Request) netip.Addr { return a.proxies.Client(r) }
 
 // Sessions wraps what people use with a browser: it reads the session cookie
 // and sets it when the session has changed.
-func (a *Auth) Sessions(next http.Handler) http.Handler { return a.sessions.LoadAndSave(next) }
+func (a *Auth) Sessions(next http.Handler) http.Handler {
+	return a.sessions.LoadAndSave(withAnswer(next))
+}
 
 func (a *Auth) hasSessionCookie(r *http.Request) bool {
 	_, err := r.Cookie(a.sessions.Cookie.Name)
@@ -112,7 +118,8 @@ func (a *Auth) OnSessionError(answer func(http.ResponseWriter, *http.Request, er
 // session. A bad key is refused even beside a good session.
 func (a *Auth) Authenticate(r *http.Request) (Principal, error) {
 	if key, sent := keyIn(r.Header); sent {
-		return a.keys.check(r.Context(), key, a.keys.versions(r.Context()))
+		who, err := a.keys.check(r.Context(), key, a.keys.versions(r.Context()))
+		return who, a.counted(r, err)
 	}
 	if a.hasSessionCookie(r) {
 		return a.Person(r.Context())
@@ -120,44 +127,46 @@ func (a *Auth) Authenticate(r *http.Request) (Principal, error) {
 	return Principal{}, ErrUnauthorized
 }
 
-// Person is who is signed in. The context must come through Sessions.
-func (a *Auth) Person(ctx context.Context) (Principal, error) {
-	id := a.sessions.GetInt64(ctx, sessionUser)
-	if id == 0 {
-		return Principal{}, ErrUnauthorized
+// counted counts a key or token that was looked at and is wrong. Right ones are
+// never asked for the count: bad keys cannot lock out good ones.
+func (a *Auth) counted(r *http.Request, err error) error {
+	if !errors.Is(err, ErrUnauthorized) {
+		return err
 	}
-	user, err := a.store.GetUser(ctx, id)
-	if errors.Is(err, store.ErrNotFound) {
-		return Principal{}, ErrUnauthorized
+	if wait, ok := a.limiter.failed(limit{"keys " + network(a.Client(r)).String(), perKeyhole}); !ok {
+		return &TooManyError{Wait: wait}
 	}
-	if err != nil {
-		return Principal{}, fmt.Errorf("read signed-in user: %w", err)
-	}
-	return person(user), nil
+	return err
 }
 
-func person(user store.User) Principal {
-	return Principal{Role: Role(user.Role), Name: user.Name, Kind: store.ActorUser, ID: user.ID}
+// CheckIn is what a check-in wants to be taken for. Hostname is folded.
+type CheckIn struct {
+	SiteID   int64
+	Hostname string
 }
 
 // AuthorizeCheckIn decides whether a request may check in for a site: with an
-// agent key of that site, with an admin key for any, or, on a fresh manager,
-// without credentials from this host. The caller has looked at the change
-// counters already, once for all it needs; versions is nil if the database
-// could not be asked.
-func (a *Auth) AuthorizeCheckIn(r *http.Request, siteID int64, versions *store.Versions) error {
+// agent key of that site, as the one host if the key was enrolled, with an admin
+// key for any, or, on a fresh manager, without credentials from this host. The
+// caller has looked at the change counters already, once for all it needs;
+// versions is nil if the database could not be asked.
+func (a *Auth) AuthorizeCheckIn(r *http.Request, as CheckIn, versions *store.Versions) error {
 	key, sent := keyIn(r.Header)
 	if !sent {
-		return a.trustLoopback(r, siteID, versions)
+		return a.trustLoopback(r, as.SiteID, versions)
 	}
 	who, err := a.keys.check(r.Context(), key, versions)
 	switch {
 	case err != nil:
-		return err
-	case who.Role == RoleAdmin, who.Role == RoleAgent && who.SiteID == siteID:
+		return a.counted(r, err)
+	case who.Role == RoleAdmin:
 		return nil
+	case who.Role != RoleAgent || who.SiteID != as.SiteID:
+		return ErrForbidden
+	case who.Hostname != "" && who.Hostname != as.Hostname:
+		return &WrongHostError{Want: who.Hostname, Got: as.Hostname}
 	}
-	return ErrForbidden
+	return nil
 }
 
 // trustLoopback lets the manager's own agent in until its site has a key.
@@ -171,54 +180,6 @@ func (a *Auth) trustLoopback(r *http.Request, siteID int64, versions *store.Vers
 	}
 	if set.enrolled[siteID] {
 		return ErrUnauthorized
-	}
-	return nil
-}
-
-// SignIn checks a password and starts a session with a new id: one that was
-// planted before is worth nothing afterwards.
-func (a *Auth) SignIn(ctx context.Context, client netip.Addr, name, password string) (Principal, error) {
-	if wait, ok := a.limiter.allow(client); !ok {
-		return Principal{}, &TooManyError{Wait: wait}
-	}
-	user, err := a.store.UserByName(ctx, FoldName(name))
-	if err != nil && !errors.Is(err, store.ErrNotFound) {
-		return Principal{}, fmt.Errorf("sign in: %w", err)
-	}
-	right, err := a.passwords.check(ctx, password, user.PasswordHash)
-	if err != nil {
-		return Principal{}, fmt.Errorf("sign in: %w", err)
-	}
-	if !right {
-		a.log.Warn("sign-in refused", "client", client)
-		a.auditRefused(ctx, user)
-		return Principal{}, ErrUnauthorized
-	}
-	if err := a.sessions.RenewToken(ctx); err != nil {
-		return Principal{}, fmt.Errorf("sign in: renew session: %w", err)
-	}
-	if err := a.audit(ctx, store.ActionSignIn, user); err != nil {
-		return Principal{}, fmt.Errorf("sign in: %w", err)
-	}
-	a.sessions.Put(ctx, sessionUser, user.ID)
-	a.log.Info("signed in", "user", user.Name, "client", client)
-	return person(user), nil
-}
-
-// SignOut ends the session on the server.
-func (a *Auth) SignOut(ctx context.Context) error {
-	user, err := a.store.GetUser(ctx, a.sessions.GetInt64(ctx, sessionUser))
-	if err := a.sessions.Destroy(ctx); err != nil {
-		return fmt.Errorf("sign out: %w", err)
-	}
-	if errors.Is(err, store.ErrNotFound) {
-		return nil // nobody was signed in
-	}
-	if err == nil {
-		err = a.audit(ctx, store.ActionSignOut, user)
-	}
-	if err != nil {
-		return fmt.Errorf("sign out: %w", err)
 	}
 	return nil
 }

@@ -63,7 +63,7 @@ func request(peer string, header ...string) *http.Request {
 
 // authorize looks at the database first, as the check-in does.
 func (a *Auth) authorize(r *http.Request, siteID int64) error {
-	return a.AuthorizeCheckIn(r, siteID, a.keys.versions(r.Context()))
+	return a.AuthorizeCheckIn(r, CheckIn{SiteID: siteID, Hostname: "gateway"}, a.keys.versions(r.Context()))
 }
 
 const outside = "203.0.113.9:5000"
@@ -146,7 +146,7 @@ func TestExpiredKey(t *testing.T) {
 	s := openStore(t, storetest.Database(t))
 	now := time.Now()
 	a := newTestAuth(t, s, func() time.Time { return now })
-	key, prefix, sum := newKey()
+	key, prefix, sum := newKey(keyMark)
 	expires := now.Add(time.Hour)
 	if err := s.CreateAPIKey(t.Context(), &store.APIKey{Name: "k", Role: "admin", Prefix: prefix, Hash: sum[:], CreatedAt: now, ExpiresAt: &expires}); err != nil {
 		t.Fatal(err)

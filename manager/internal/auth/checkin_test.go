@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"errors"
 	"net/http"
 	"testing"
 	"time"
@@ -102,13 +103,43 @@ func TestKeysHoldWhileTheDatabaseIsAway(t *testing.T) {
 	if err := running.authorize(r, site); err != nil {
 		t.Fatal(err)
 	}
-	if err := running.AuthorizeCheckIn(r, site, nil); err != nil {
+	if err := running.AuthorizeCheckIn(r, CheckIn{SiteID: site}, nil); err != nil {
 		t.Errorf("a known key: %v", err)
 	}
-	if err := running.AuthorizeCheckIn(request(outside, "X-Api-Key", "wrong"), site, nil); err != ErrUnauthorized {
+	if err := running.AuthorizeCheckIn(request(outside, "X-Api-Key", "wrong"), CheckIn{SiteID: site}, nil); err != ErrUnauthorized {
 		t.Errorf("a wrong key: %v", err)
 	}
-	if err := fresh.AuthorizeCheckIn(r, site, nil); err != ErrUnavailable {
+	if err := fresh.AuthorizeCheckIn(r, CheckIn{SiteID: site}, nil); err != ErrUnavailable {
 		t.Errorf("before anything was read: %v", err)
+	}
+}
+
+func TestEnrolledKeyBelongsToOneHost(t *testing.T) {
+	s := openStore(t, storetest.Database(t))
+	a := newTestAuth(t, s, time.Now)
+	site := withSite(t, s)
+	wanted := NewKey{Name: "k", Role: RoleAgent, SiteID: site}
+	enrolled, row := wanted.draw()
+	row.Hostname = "gateway"
+	if err := s.CreateAPIKey(t.Context(), &row); err != nil {
+		t.Fatal(err)
+	}
+	free, _ := makeKey(t, s, NewKey{Role: RoleAgent, SiteID: site})
+	admin, _ := makeKey(t, s, NewKey{Role: RoleAdmin})
+	check := func(key, host string) error {
+		r := request(outside, "X-Api-Key", key)
+		return a.AuthorizeCheckIn(r, CheckIn{SiteID: site, Hostname: host}, a.keys.versions(t.Context()))
+	}
+	if err := check(enrolled, "gateway"); err != nil {
+		t.Errorf("its own host: %v", err)
+	}
+	var wrong *WrongHostError
+	if err := check(enrolled, "other"); !errors.As(err, &wrong) || wrong.Want != "gateway" || wrong.Got != "other" {
+		t.Errorf("another host: %v", err)
+	}
+	for _, key := range []string{free, admin} {
+		if err := check(key, "other"); err != nil {
+			t.Errorf("a key of no host: %v", err)
+		}
 	}
 }

@@ -17,12 +17,19 @@ var (
 	ErrForbidden = errors.New("these credentials do not allow this")
 )
 
-// TooManyError refuses a sign-in because its address has tried too often.
+// TooManyError refuses an attempt because there were too many wrong ones.
 type TooManyError struct{ Wait time.Duration }
 
 func (e *TooManyError) Error() string {
-	return fmt.Sprintf("too many sign-in attempts; try again in %d seconds", e.Seconds())
+	return fmt.Sprintf("too many attempts with wrong credentials; try again in %d seconds", e.Seconds())
 }
 
 // Seconds is the wait in whole seconds, at least one, as for Retry-After.
-func (e *TooManyError) Seconds() int { return int((e.Wait + time.Second - 1) / time.Second) }
+func (e *TooManyError) Seconds() int { return max(1, int((e.Wait+time.Second-1)/time.Second)) }
+
+// WrongHostError refuses an enrolled agent's key on another host than its own.
+type WrongHostError struct{ Want, Got string }
+
+func (e *WrongHostError) Error() string {
+	return fmt.Sprintf("this key is the one of the host %q, not of %q: enroll this host with a token of its own", e.Want, e.Got)
+}

@@ -44,7 +44,7 @@ func (k *keyring) check(ctx context.Context, key string, versions *store.Version
 		return Principal{}, err
 	}
 	sum := digest(sha256.Sum256([]byte(key)))
-	prefix, _ := splitKey(key)
+	prefix, _ := splitKey(key, keyMark)
 	found := set.byPrefix[prefix] // the zero digest if there is none: no key has it
 	now := k.now()
 	if !found.digest.matches(sum) || !found.expires.IsZero() && !now.Before(found.expires) {
@@ -103,7 +103,7 @@ func (k *keyring) index(rows []store.APIKey, version uint64) *keySet {
 		}
 		key := storedKey{
 			digest:    digest(row.Hash),
-			principal: Principal{Role: Role(row.Role), Name: row.Name, Kind: store.ActorKey, ID: row.ID},
+			principal: Principal{Role: Role(row.Role), Hostname: row.Hostname, Name: row.Name, Kind: store.ActorKey, ID: row.ID},
 			used:      k.useOf(row.ID),
 		}
 		if row.SiteID != nil {

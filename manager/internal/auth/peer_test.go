@@ -3,7 +3,6 @@ package auth
 import (
 	"net/netip"
 	"testing"
-	"time"
 )
 
 func TestClientAddress(t *testing.T) {
@@ -30,47 +29,5 @@ func TestClientAddress(t *testing.T) {
 		if got := test.trusted.Client(request(test.peer, test.headers...)); got != netip.MustParseAddr(test.want) {
 			t.Errorf("%s: %s, want %s", test.name, got, test.want)
 		}
-	}
-}
-
-func TestLimiterCountsPerAddress(t *testing.T) {
-	now := time.Now()
-	l := newLimiter(func() time.Time { return now })
-	address := netip.MustParseAddr("203.0.113.9")
-	for n := range signInBurst {
-		if wait, ok := l.allow(address); !ok {
-			t.Fatalf("attempt %d has to wait %s", n, wait)
-		}
-	}
-	wait, ok := l.allow(address)
-	if ok || wait <= 0 || wait > signInInterval {
-		t.Errorf("wait %s, %v", wait, ok)
-	}
-	if _, ok := l.allow(netip.MustParseAddr("203.0.113.10")); !ok {
-		t.Error("another address has to wait, too")
-	}
-	now = now.Add(signInInterval)
-	if _, ok := l.allow(address); !ok {
-		t.Error("it never ends")
-	}
-	first, second := netip.MustParseAddr("2001:db8::1"), netip.MustParseAddr("2001:db8::2")
-	for range signInBurst {
-		l.allow(first)
-	}
-	if _, ok := l.allow(second); ok {
-		t.Error("an IPv6 client has 2^64 addresses to try from")
-	}
-}
-
-func TestLimiterMemoryIsBounded(t *testing.T) {
-	now := time.Now()
-	l := newLimiter(func() time.Time { return now })
-	address := netip.MustParseAddr("10.0.0.0")
-	for range maxAddresses + 100 {
-		address = address.Next()
-		l.allow(address)
-	}
-	if len(l.buckets) > maxAddresses {
-		t.Errorf("%d addresses are remembered", len(l.buckets))
 	}
 }

@@ -37,6 +37,8 @@ type Principal struct {
 	Role Role
 	// SiteID is the one site of an agent key, else 0.
 	SiteID int64
+	// Hostname is the one host of an enrolled agent's key, else empty.
+	Hostname string
 	// Name is the key's or the person's name, for logs and pages.
 	Name string
 	// Kind tells persons from keys, and ID is the id of the one or the other.

@@ -15,9 +15,13 @@ import (
 // sessionLifetime is how long a person stays signed in.
 const sessionLifetime = 24 * time.Hour
 
-// sessionUser is the key of the user's id in a session. Nothing else is kept
-// there: name and role are read with every request.
-const sessionUser = "user"
+// What a session keeps of its user: the id, the epoch it belongs to, and the role
+// at which it got its present id. Name and role are read with every request.
+const (
+	sessionUser  = "user"
+	sessionEpoch = "epoch"
+	sessionRole  = "role"
+)
 
 func newSessions(s *store.Store, secure bool, path string) *scs.SessionManager {
 	sessions := scs.New()

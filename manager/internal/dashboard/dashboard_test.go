@@ -29,13 +29,20 @@ func signIn(t *testing.T, s *servertest.Server) string {
 	if _, err := auth.CreateUser(t.Context(), s.Store, "ada", auth.RoleAdmin, password); err != nil && !errors.As(err, &taken) {
 		t.Fatal(err)
 	}
-	answer := s.Do(t, "POST", "/sign-in", url.Values{"name": {"ada"}, "password": {password}}.Encode(),
-		http.Header{"Content-Type": {"application/x-www-form-urlencoded"}})
-	cookie, _, _ := strings.Cut(answer.Header.Get("Set-Cookie"), ";")
-	if cookie == "" {
-		t.Fatalf("sign in: %d %s", answer.Status, answer.Body)
+	return sessionOf(t, s.Do(t, "POST", "/sign-in", url.Values{"name": {"ada"}, "password": {password}}.Encode(),
+		http.Header{"Content-Type": {"application/x-www-form-urlencoded"}}))
+}
+
+// sessionOf is the session cookie that an answer sets.
+func sessionOf(t *testing.T, answer servertest.Answer) string {
+	t.Helper()
+	for _, set := range answer.Header.Values("Set-Cookie") {
+		if cookie, _, _ := strings.Cut(set, ";"); strings.Contains(cookie, "_session=") {
+			return cookie
+		}
 	}
-	return cookie
+	t.Fatalf("sign in: %d %s", answer.Status, answer.Body)
+	return ""
 }
 
 func get(t *testing.T, s *servertest.Server, path, cookie string) servertest.Answer {

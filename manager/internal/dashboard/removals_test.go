@@ -92,10 +92,8 @@ func signInViewer(t *testing.T, s *servertest.Server) string {
 	if _, err := auth.CreateUser(t.Context(), s.Store, "eve", auth.RoleViewer, password); err != nil {
 		t.Fatal(err)
 	}
-	answer := s.Do(t, "POST", "/sign-in", url.Values{"name": {"eve"}, "password": {password}}.Encode(),
-		http.Header{"Content-Type": {"application/x-www-form-urlencoded"}})
-	cookie, _, _ := strings.Cut(answer.Header.Get("Set-Cookie"), ";")
-	return cookie
+	return sessionOf(t, s.Do(t, "POST", "/sign-in", url.Values{"name": {"eve"}, "password": {password}}.Encode(),
+		http.Header{"Content-Type": {"application/x-www-form-urlencoded"}}))
 }
 
 // wantOn compares what is on a page with what has to be, and must not be.

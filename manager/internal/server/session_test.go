@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"opensource.internal/manager/internal/auth"
 	"opensource.internal/manager/internal/config"
@@ -302,14 +303,154 @@ func TestTooManySignIns(t *testing.T) {
 	if refusedAt == 0 {
 		t.Fatal("guessing is never slowed")
 	}
-	if page := signIn(t, s, "ada", password, nil); page.Status != 429 || page.Header.Get("Retry-After") == "" || !strings.Contains(string(page.Body), "Too many attempts") {
+	if page := signIn(t, s, "ada", "wrong", nil); page.Status != 429 || page.Header.Get("Retry-After") == "" || !strings.Contains(string(page.Body), "Too many attempts") {
 		t.Errorf("sign-in page: %d", page.Status)
 	}
-	for range 30 {
-		s.Do(t, "GET", "/api/v1/sites", nil, http.Header{"X-Api-Key": {"wrong"}})
+	if page := signIn(t, s, "ada", password, nil); page.Status != http.StatusSeeOther {
+		t.Errorf("the right password behind the same address: %d", page.Status)
+	}
+}
+
+func TestTooManyBadKeys(t *testing.T) {
+	s := start(t, nil)
+	refused := 0
+	for n := range 150 {
+		header := http.Header{"X-Api-Key": {"wrong"}, "X-Forwarded-For": {fmt.Sprintf("203.0.113.%d", n)}}
+		for _, path := range []string{"/api/v1/sites", "/api/v1/agents"} {
+			answer := s.Do(t, map[string]string{"/api/v1/sites": "GET", "/api/v1/agents": "POST"}[path], path, nil, header)
+			if answer.Status == http.StatusTooManyRequests {
+				refused++
+				if fault := servertest.Error(t, answer); fault.Code != "too_many_requests" || answer.Header.Get("Retry-After") == "" {
+					t.Errorf("%s: %v %s", path, answer.Header, answer.Body)
+				}
+			} else if answer.Status != 401 {
+				t.Fatalf("%s: %d", path, answer.Status)
+			}
+		}
+	}
+	if refused == 0 {
+		t.Error("bad keys without end")
 	}
 	if got := s.Call(t, "GET", "/sites", nil); got.Status != 200 {
 		t.Errorf("a good key behind the same address: %d", got.Status)
+	}
+	if got := signIn(t, s, "ada", password, nil); got.Status != http.StatusSeeOther {
+		t.Errorf("a good password behind the same address: %d", got.Status)
+	}
+}
+
+func TestOwnPassword(t *testing.T) {
+	s := start(t, nil)
+	mine, other := signedIn(t, s, nil), signedIn(t, s, nil)
+	change := func(cookie *http.Cookie, present, next string) servertest.Answer {
+		return s.Do(t, "POST", "/api/v1/session/password", object{"currentPassword": present, "newPassword": next}, withCookie(cookie))
+	}
+	for _, bad := range [][3]string{
+		{"wrong", "another long password", "currentPassword"}, {password, "short", "newPassword"},
+	} {
+		answer := change(mine, bad[0], bad[1])
+		if fault := servertest.Error(t, answer); answer.Status != 422 || fault.Fields[bad[2]] == "" {
+			t.Errorf("%v: %d %s", bad, answer.Status, answer.Body)
+		}
+	}
+	if a, b := whoAmI(t, s, mine), whoAmI(t, s, other); a != 200 || b != 200 {
+		t.Fatalf("a refused change ended sessions: %d, %d", a, b)
+	}
+	if got := s.Call(t, "POST", "/session/password", object{"currentPassword": password, "newPassword": "another long password"}); got.Status != 403 {
+		t.Errorf("with a key: %d", got.Status)
+	}
+	done := change(mine, password, "another long password")
+	renewed := sessionOf(done)
+	if done.Status != 204 || renewed == nil || renewed.Value == mine.Value {
+		t.Fatalf("%d %s, cookie %v", done.Status, done.Body, renewed)
+	}
+	if a, b, c := whoAmI(t, s, mine), whoAmI(t, s, other), whoAmI(t, s, renewed); a != 401 || b != 401 || c != 200 {
+		t.Errorf("the old id: %d, the other session: %d, the new id: %d", a, b, c)
+	}
+	if a, b := signIn(t, s, "ada", password, nil).Status, signIn(t, s, "ada", "another long password", nil).Status; a != 401 || b != 303 {
+		t.Errorf("the old password: %d, the new one: %d", a, b)
+	}
+}
+
+// TestAdministrationOfPeople: what an administrator changes about somebody holds
+// from that person's next request on.
+func TestAdministrationOfPeople(t *testing.T) {
+	s := start(t, nil)
+	eve := s.Create(t, "/users", object{"name": "eve", "role": "admin", "password": password})
+	path := fmt.Sprintf("/users/%d", eve)
+	in := func(password string) *http.Cookie { return sessionOf(signIn(t, s, "eve", password, nil)) }
+	patch := func(body object) {
+		t.Helper()
+		if got := s.Call(t, "PATCH", path, body); got.Status != 200 {
+			t.Fatalf("%v: %d %s", body, got.Status, got.Body)
+		}
+	}
+	write := func(cookie *http.Cookie) servertest.Answer {
+		return s.Do(t, "POST", "/api/v1/sites", object{"name": fmt.Sprint("site", time.Now().UnixNano())}, withCookie(cookie))
+	}
+
+	cookie := in(password)
+	patch(object{"role": "viewer"})
+	demoted := write(cookie)
+	renewed := sessionOf(demoted)
+	if demoted.Status != 403 || renewed == nil || renewed.Value == cookie.Value {
+		t.Errorf("demoted: %d, cookie %v", demoted.Status, renewed)
+	}
+	if old, renewed := whoAmI(t, s, cookie), whoAmI(t, s, renewed); old != 401 || renewed != 200 {
+		t.Errorf("the id from before the new role: %d, the new one: %d", old, renewed)
+	}
+
+	cookie = in(password)
+	patch(object{"disabled": true})
+	if got := whoAmI(t, s, cookie); got != 401 {
+		t.Errorf("disabled: %d", got)
+	}
+	if got := signIn(t, s, "eve", password, nil); got.Status != 401 {
+		t.Errorf("a disabled person signs in: %d", got.Status)
+	}
+	patch(object{"disabled": false})
+	if got := whoAmI(t, s, cookie); got != 401 {
+		t.Errorf("a session came back: %d", got)
+	}
+
+	cookie = in(password)
+	patch(object{"password": "another long password"})
+	if got := whoAmI(t, s, cookie); got != 401 {
+		t.Errorf("session after a new password: %d", got)
+	}
+	cookie = in("another long password")
+	patch(object{"name": " Eva "})
+	if who := servertest.Data[object](t, s.Do(t, "GET", "/api/v1/session", nil, withCookie(cookie))); who["name"] != "eva" {
+		t.Errorf("renamed: %v", who)
+	}
+	if got := s.Call(t, "DELETE", path+"/sessions", nil); got.Status != 204 || whoAmI(t, s, cookie) != 401 {
+		t.Errorf("signed out everywhere: %d", got.Status)
+	}
+
+	ada, err := s.Store.UserByName(t.Context(), "ada")
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := fmt.Sprintf("/api/v1/users/%d", ada.ID)
+	if got := s.Do(t, "PATCH", own, object{"password": "another long password"}, withCookie(signedIn(t, s, nil))); got.Status != 422 {
+		t.Errorf("one's own password without the present one: %d %s", got.Status, got.Body)
+	}
+	for _, body := range []object{{"role": "viewer"}, {"disabled": true}} {
+		answer := s.Do(t, "PATCH", own, body, withCookie(signedIn(t, s, nil)))
+		if fault := servertest.Error(t, answer); answer.Status != 409 || !strings.Contains(fault.Message, "last administrator") {
+			t.Errorf("%v of the last administrator: %d %s", body, answer.Status, answer.Body)
+		}
+	}
+	for field, bad := range map[string]object{
+		"name": {"name": ""}, "role": {"role": "agent"}, "password": {"password": "short"}, "disabled": {"disabled": "yes"},
+	} {
+		answer := s.Call(t, "PATCH", path, bad)
+		if fault := servertest.Error(t, answer); answer.Status != 422 || fault.Fields[field] == "" {
+			t.Errorf("%v: %d %s", bad, answer.Status, answer.Body)
+		}
+	}
+	if got := s.Call(t, "PATCH", path, object{"name": "ada"}); got.Status != 409 {
+		t.Errorf("a name that is taken: %d %s", got.Status, got.Body)
 	}
 }
 

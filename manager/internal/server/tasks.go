@@ -1,11 +1,26 @@
 package server
 
 import (
+	"context"
+	"time"
+
 	"opensource.internal/manager/internal/config"
 	"opensource.internal/manager/internal/tasks"
 )
 
 // newTasks is everything that one of the managers does now and then.
 func (s *Server) newTasks(config.Config) *tasks.Runner {
-	return tasks.New(s.Store.NewLease(tasks.LeaseName, tasks.LeaseTerm), s.log)
+	return tasks.New(s.Store.NewLease(tasks.LeaseName, tasks.LeaseTerm), s.log,
+		tasks.Task{Name: "note silent agents", Every: 15 * time.Second, Run: s.markOffline},
+	)
+}
+
+// markOffline counts silence only since there has always been some manager to
+// hear an agent.
+func (s *Server) markOffline(ctx context.Context) error {
+	since, err := s.Store.UnbrokenSince(ctx, tasks.LeaseName)
+	if err != nil {
+		return err
+	}
+	return s.Store.MarkOffline(ctx, since)
 }

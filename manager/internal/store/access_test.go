@@ -2,6 +2,8 @@ package store_test
 
 import (
 	"errors"
+	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -153,13 +155,17 @@ func TestSessionsEnd(t *testing.T) {
 	if err := s.DeleteSession(ctx, "two"); err != nil {
 		t.Errorf("no such session: %v", err)
 	}
-	if err := s.SetPassword(ctx, "ada", "new"); err != nil {
+	setPassword := func(user int64, hash string) error {
+		_, err := s.UpdateUser(ctx, user, func(u *store.User) error { u.PasswordHash = hash; return nil })
+		return err
+	}
+	if err := setPassword(ada.ID, "new"); err != nil {
 		t.Fatal(err)
 	}
 	if alive("one", now) || !alive("eve", now) || !alive("guest", now) {
 		t.Error("a new password ends the sessions of that user, and of no other")
 	}
-	if err := s.SetPassword(ctx, "nobody", "new"); !errors.Is(err, store.ErrNotFound) {
+	if err := setPassword(99, "new"); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("password of nobody: %v", err)
 	}
 	if err := s.DeleteUser(ctx, eve.ID); err != nil || alive("eve", now) {
@@ -170,21 +176,136 @@ func TestSessionsEnd(t *testing.T) {
 	}
 }
 
-func TestLastAdministratorStays(t *testing.T) {
-	s := openAccess(t)
-	ada, eve := addUser(t, s, "ada", "admin"), addUser(t, s, "eve", "viewer")
-	var conflict *store.ConflictError
-	if err := s.DeleteUser(t.Context(), ada.ID); !errors.As(err, &conflict) {
-		t.Errorf("the last administrator: %v", err)
+// TestSuspensionEndsSessions: what was begun before does not come back, not even
+// a session that was being stored meanwhile.
+func TestSuspensionEndsSessions(t *testing.T) {
+	s, ctx := openAccess(t), t.Context()
+	addUser(t, s, "ada", "admin")
+	eve := addUser(t, s, "eve", "viewer")
+	session := store.Session{Token: "eve", Data: []byte("x"), Expiry: time.Now().Add(time.Hour), UserID: &eve.ID}
+	if err := s.SaveSession(ctx, session); err != nil {
+		t.Fatal(err)
 	}
-	addUser(t, s, "bob", "admin")
-	if err := s.DeleteUser(t.Context(), ada.ID); err != nil {
+	epoch := eve.SessionEpoch
+	at := time.Now().UTC().Truncate(time.Millisecond)
+	for name, change := range map[string]func(*store.User) error{
+		"disable": func(u *store.User) error { u.DisabledAt = &at; return nil },
+		"enable":  func(u *store.User) error { u.DisabledAt = nil; return nil },
+	} {
+		if _, err := s.UpdateUser(ctx, eve.ID, change); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+	}
+	if _, err := s.Session(ctx, "eve", time.Now()); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("session of a disabled user: %v", err)
+	}
+	if got, err := s.GetUser(ctx, eve.ID); err != nil || got.SessionEpoch != epoch+1 {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if err := s.EndSessions(ctx, eve.ID); err != nil {
+		t.Error(err)
+	}
+	if got, _ := s.GetUser(ctx, eve.ID); got.SessionEpoch != epoch+2 {
+		t.Errorf("%+v", got)
+	}
+	if err := s.EndSessions(ctx, 99); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("sessions of nobody: %v", err)
+	}
+}
+
+func TestLastAdministratorStays(t *testing.T) {
+	s, ctx := openAccess(t), t.Context()
+	ada, eve := addUser(t, s, "ada", "admin"), addUser(t, s, "eve", "viewer")
+	bob := addUser(t, s, "bob", "admin")
+	at := time.Now().UTC().Truncate(time.Millisecond)
+	disable := func(u *store.User) error { u.DisabledAt = &at; return nil }
+	demote := func(u *store.User) error { u.Role = "viewer"; return nil }
+	if _, err := s.UpdateUser(ctx, bob.ID, disable); err != nil {
+		t.Fatalf("one of two administrators: %v", err)
+	}
+	var conflict *store.ConflictError
+	for name, try := range map[string]func() error{
+		"delete":  func() error { return s.DeleteUser(ctx, ada.ID) },
+		"demote":  func() error { _, err := s.UpdateUser(ctx, ada.ID, demote); return err },
+		"disable": func() error { _, err := s.UpdateUser(ctx, ada.ID, disable); return err },
+	} {
+		if err := try(); !errors.As(err, &conflict) {
+			t.Errorf("%s the last administrator who can sign in: %v", name, err)
+		}
+	}
+	if got, err := s.GetUser(ctx, ada.ID); err != nil || got.Role != "admin" || got.DisabledAt != nil {
+		t.Errorf("%+v, %v", got, err)
+	}
+	addUser(t, s, "cyd", "admin")
+	if err := s.DeleteUser(ctx, ada.ID); err != nil {
 		t.Errorf("one of two: %v", err)
 	}
-	if err := s.DeleteUser(t.Context(), eve.ID); err != nil {
-		t.Errorf("a viewer: %v", err)
+	for _, id := range []int64{eve.ID, bob.ID} {
+		if err := s.DeleteUser(ctx, id); err != nil {
+			t.Errorf("user %d: %v", id, err)
+		}
 	}
-	if err := s.DeleteUser(t.Context(), eve.ID); !errors.Is(err, store.ErrNotFound) {
+	if err := s.DeleteUser(ctx, eve.ID); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("nobody: %v", err)
+	}
+}
+
+// TestAdministratorsCannotDemoteEachOther: of any number at once, one stays.
+func TestAdministratorsCannotDemoteEachOther(t *testing.T) {
+	s := openAccess(t)
+	var all []store.User
+	for n := range 8 {
+		all = append(all, addUser(t, s, fmt.Sprint("admin", n), "admin"))
+	}
+	var running sync.WaitGroup
+	for _, user := range all {
+		running.Go(func() {
+			_, err := s.UpdateUser(t.Context(), user.ID, func(u *store.User) error { u.Role = "viewer"; return nil })
+			if conflict := (*store.ConflictError)(nil); err != nil && !errors.As(err, &conflict) {
+				t.Error(err)
+			}
+		})
+	}
+	running.Wait()
+	admins := 0
+	list, _, err := s.ListUsers(t.Context(), store.ListOptions{})
+	for _, user := range list {
+		if user.Role == "admin" {
+			admins++
+		}
+	}
+	if err != nil || admins != 1 {
+		t.Errorf("%d administrators are left, %v", admins, err)
+	}
+}
+
+func TestRotatedKeyWorksOnForAWhile(t *testing.T) {
+	s, ctx := openAccess(t), t.Context()
+	old := addKey(t, s, store.APIKey{Role: "admin", Prefix: "a"})
+	until := time.Now().UTC().Truncate(time.Millisecond).Add(time.Hour)
+	replace := func(old store.APIKey) (store.APIKey, error) {
+		return store.APIKey{Name: old.Name, Role: old.Role, Prefix: old.Prefix + "2", Hash: []byte("h"), CreatedAt: until}, nil
+	}
+	next, err := s.RotateAPIKey(ctx, old.ID, until, replace)
+	if err != nil || next.ID == old.ID || next.Name != old.Name {
+		t.Fatalf("%+v, %v", next, err)
+	}
+	if got, err := s.GetAPIKey(ctx, old.ID); err != nil || got.ExpiresAt == nil || !got.ExpiresAt.Equal(until) {
+		t.Errorf("the old one: %+v, %v", got, err)
+	}
+	if _, err := s.RotateAPIKey(ctx, next.ID, until.Add(-2*time.Hour), func(old store.APIKey) (store.APIKey, error) {
+		return store.APIKey{Name: old.Name, Role: old.Role, Prefix: "b", Hash: []byte("h"), CreatedAt: until}, nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	var conflict *store.ConflictError
+	if _, err := s.RotateAPIKey(ctx, next.ID, until, replace); !errors.As(err, &conflict) {
+		t.Errorf("an expired key was rotated: %v", err)
+	}
+	if _, err := s.RotateAPIKey(ctx, 99, until, replace); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("no key: %v", err)
+	}
+	if list, total, err := s.ListAPIKeys(ctx, store.APIKeyFilter{}, store.ListOptions{}); err != nil || total != 3 {
+		t.Errorf("%v, %v", list, err)
 	}
 }

@@ -14,6 +14,7 @@ type APIKey struct {
 	Name       string
 	Role       string // admin, viewer or agent
 	SiteID     *int64 // the one site of an agent key
+	Hostname   string // the one host of an enrolled agent's key
 	Prefix     string // names the key in lists and finds it
 	Hash       []byte `audit:"-"` // SHA-256 of the whole key
 	CreatedAt  time.Time
@@ -23,27 +24,39 @@ type APIKey struct {
 	RevokedAt  *time.Time
 }
 
+// valid reports whether the key still works at a moment.
+func (k APIKey) valid(at time.Time) bool {
+	return k.RevokedAt == nil && (k.ExpiresAt == nil || at.Before(*k.ExpiresAt))
+}
+
+// endBy makes the key expire at a moment, unless it does so before.
+func (k *APIKey) endBy(at time.Time) {
+	if k.ExpiresAt == nil || at.Before(*k.ExpiresAt) {
+		k.ExpiresAt = &at
+	}
+}
+
 // APIKeyFilter chooses keys. Zero fields choose all.
 type APIKeyFilter struct {
-	SiteID int64
-	Role   string
+	SiteID   int64
+	Role     string
+	Hostname string
 }
 
 var apiKeySorts = map[string]string{
-	"name": "name", "role": "role", "siteId": "site_id", "createdAt": "created_at", "lastUsedAt": "last_used_at",
+	"name": "name", "role": "role", "siteId": "site_id", "hostname": "hostname",
+	"createdAt": "created_at", "lastUsedAt": "last_used_at", "expiresAt": "expires_at",
 }
 
 // ListAPIKeys returns a page of keys, revoked ones among them, and the number
-// of all that match. Sort: id, name, role, siteId, createdAt, lastUsedAt.
+// of all that match. Sort: id, name, role, siteId, hostname, createdAt,
+// lastUsedAt, expiresAt.
 func (s *Store) ListAPIKeys(ctx context.Context, filter APIKeyFilter, opts ListOptions) ([]APIKey, int64, error) {
-	query := s.read.WithContext(ctx)
-	if filter.SiteID != 0 {
-		query = query.Where("site_id = ?", filter.SiteID)
-	}
-	if filter.Role != "" {
-		query = query.Where("role = ?", filter.Role)
-	}
-	return list[APIKey](query, opts, apiKeySorts, "name", "prefix", "created_by")
+	query := s.reader(ctx)
+	query = where(query, "site_id", filter.SiteID)
+	query = where(query, "role", filter.Role)
+	query = where(query, "hostname", filter.Hostname)
+	return list[APIKey](query, opts, apiKeySorts)
 }
 
 // GetAPIKey returns a key or ErrNotFound.
@@ -75,19 +88,57 @@ func (k APIKey) action(plain Action, before any) Action {
 	return plain
 }
 
+// UpdateAPIKey applies change to a key. Errors: those of change, ErrNotFound.
+func (s *Store) UpdateAPIKey(ctx context.Context, id int64, change func(*APIKey) error) (APIKey, error) {
+	var row APIKey
+	err := s.update(ctx, func(tx *gorm.DB) (err error) {
+		if row, err = get[APIKey](locked(tx), id); err != nil {
+			return err
+		}
+		before := row
+		if err := change(&row); err != nil {
+			return err
+		}
+		return save(tx, before, &row)
+	})
+	return row, err
+}
+
+// RotateAPIKey stores the key that replace makes of an old one, and lets the
+// old one expire at the given moment unless it does so before. Errors: those of
+// replace, ErrNotFound, *ConflictError for a key that does not work any more.
+func (s *Store) RotateAPIKey(ctx context.Context, id int64, until time.Time, replace func(old APIKey) (APIKey, error)) (next APIKey, err error) {
+	err = s.update(ctx, func(tx *gorm.DB) error {
+		old, err := get[APIKey](locked(tx), id)
+		if err != nil {
+			return err
+		}
+		if !old.valid(now()) {
+			return &ConflictError{Message: fmt.Sprintf("API key %d (%s) is revoked or expired: create a new one", id, old.Name)}
+		}
+		if next, err = replace(old); err != nil {
+			return err
+		}
+		before := old
+		old.endBy(until)
+		if err := save(tx, before, &old); err != nil {
+			return err
+		}
+		return insert(tx, &next)
+	})
+	return next, err
+}
+
 // RevokeAPIKey makes a key worthless for good, or returns ErrNotFound. The row
 // stays. A key that is already revoked keeps its date.
 func (s *Store) RevokeAPIKey(ctx context.Context, id int64) (APIKey, error) {
-	var key APIKey
-	err := s.update(ctx, func(tx *gorm.DB) (err error) {
-		if key, err = get[APIKey](tx, id); err != nil || key.RevokedAt != nil {
-			return err
+	return s.UpdateAPIKey(ctx, id, func(key *APIKey) error {
+		if key.RevokedAt == nil {
+			at := now()
+			key.RevokedAt = &at
 		}
-		before, at := key, now()
-		key.RevokedAt = &at
-		return save(tx, before, &key)
+		return nil
 	})
-	return key, err
 }
 
 // TouchAPIKeys stores when keys were used last, all in one transaction.

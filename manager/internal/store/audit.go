@@ -25,6 +25,7 @@ const (
 	ActionSignInFailed    Action = "sign_in_failed"
 	ActionSignOut         Action = "sign_out"
 	ActionPasswordChanged Action = "password_changed"
+	ActionSessionsEnded   Action = "sessions_ended"
 	ActionKeyCreated      Action = "key_created"
 	ActionKeyRevoked      Action = "key_revoked"
 	ActionConfirmRemovals Action = "confirm_removals"

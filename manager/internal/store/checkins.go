@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
 
 	"opensource.internal/agent/checkin"
+	"opensource.internal/manager/internal/events"
 )
 
 // CheckIn is what there is to keep of a check-in that says something new.
@@ -25,54 +28,104 @@ type CheckIn struct {
 	Volumes map[int64]checkin.VolumeReport
 }
 
-// RecordCheckIn keeps a check-in in one transaction and returns the agent's
-// id. There is one agent per site and host name, however many first check-ins
-// arrive at once; of more than agentsPerSite those seen longest ago are
-// forgotten. It returns ErrNotFound if there is no such site.
-func (s *Store) RecordCheckIn(ctx context.Context, c CheckIn) (agentID int64, err error) {
+// RecordCheckIn keeps a check-in, and what has happened since the one before, in
+// one transaction, and returns the agent as it is stored now. There is one agent
+// per site and host name, however many first check-ins arrive at once; of more
+// than agentsPerSite those seen longest ago are forgotten. It returns
+// ErrNotFound if there is no such site.
+func (s *Store) RecordCheckIn(ctx context.Context, c CheckIn) (agent Agent, err error) {
 	err = s.update(ctx, func(tx *gorm.DB) error {
-		if agentID, err = recordAgent(tx, c); err != nil {
+		happened, err := recordAgent(tx, c, &agent)
+		if err != nil {
 			return err
 		}
-		if err := forgetOldest(tx, c.SiteID, agentID); err != nil {
+		if err := forgetOldest(tx, c.SiteID, agent.ID); err != nil {
 			return err
 		}
-		return recordVolumes(tx, c)
+		toVolumes, err := recordVolumes(tx, c)
+		if err != nil {
+			return err
+		}
+		return keepEvents(tx, agent, c.At, append(happened, toVolumes...)...)
 	})
 	if err == nil {
-		s.heartbeats.drop(agentID)
+		s.heartbeats.drop(agent.ID)
 	}
-	return agentID, err
+	return agent, err
 }
 
-func recordAgent(tx *gorm.DB, c CheckIn) (int64, error) {
-	changing := []string{"peer_address", "report", "clock_skew_ms", "last_seen_at", "changed_at"}
-	drift := toldDrift(c)
-	if len(drift) > 0 {
-		var err error
-		if drift, err = addedToKept(tx, c, drift); err != nil {
-			return 0, err
+// recordAgent writes the agent of a check-in and says what has happened to it.
+func recordAgent(tx *gorm.DB, c CheckIn, agent *Agent) ([]events.Event, error) {
+	known, err := lockAgent(tx, c, agent)
+	if err != nil {
+		return nil, err
+	}
+	if !known {
+		created, err := createAgent(tx, c, agent)
+		if err != nil {
+			return nil, err
 		}
-		changing = append(changing, "drift")
+		if created {
+			return append([]events.Event{events.OfNewAgent(c.Report)}, events.Between(checkin.Request{}, c.Report)...), nil
+		}
+		// Another manager was faster.
+		if _, err := lockAgent(tx, c, agent); err != nil {
+			return nil, err
+		}
 	}
-	row := Agent{
-		SiteID: c.SiteID, Hostname: c.Hostname, PeerAddress: c.PeerAddress, Report: Report{Request: c.Report}, Drift: drift,
-		ClockSkewMS: c.ClockSkewMS, FirstSeenAt: c.At, LastSeenAt: c.At, ChangedAt: c.At,
-	}
-	err := tx.Clauses(
-		clause.OnConflict{
-			Columns:   []clause.Column{{Name: "site_id"}, {Name: "hostname"}},
-			DoUpdates: clause.AssignmentColumns(changing),
-		},
-		clause.Returning{Columns: []clause.Column{{Name: "id"}}},
-	).Create(&row).Error
-	if errors.Is(err, gorm.ErrForeignKeyViolated) {
-		return 0, ErrNotFound
+	return changeAgent(tx, c, agent)
+}
+
+// lockAgent reads the agent of a check-in, if there is one, and keeps other
+// managers from recording another check-in of it meanwhile.
+func lockAgent(tx *gorm.DB, c CheckIn, agent *Agent) (known bool, err error) {
+	*agent = Agent{} // an id in it would be a condition
+	err = tx.Clauses(clause.Locking{Strength: clause.LockingStrengthUpdate}).
+		Take(agent, "site_id = ? AND hostname = ?", c.SiteID, c.Hostname).Error
+	if errors.Is(err, gorm.ErrRecordNotFound) {
+		return false, nil
 	}
 	if err != nil {
-		return 0, fmt.Errorf("record agent: %w", err)
+		return false, fmt.Errorf("read agent: %w", err)
 	}
-	return row.ID, nil
+	return true, nil
+}
+
+func createAgent(tx *gorm.DB, c CheckIn, agent *Agent) (created bool, err error) {
+	*agent = Agent{
+		SiteID: c.SiteID, Hostname: c.Hostname, PeerAddress: c.PeerAddress, Report: Report{Request: c.Report}, Drift: toldDrift(c),
+		ClockSkewMS: c.ClockSkewMS, FirstSeenAt: c.At, LastSeenAt: c.At, ChangedAt: c.At, Told: 1,
+	}
+	result := tx.Clauses(clause.OnConflict{
+		Columns:   []clause.Column{{Name: "site_id"}, {Name: "hostname"}},
+		DoNothing: true,
+	}).Create(agent)
+	if errors.Is(result.Error, gorm.ErrForeignKeyViolated) {
+		return false, ErrNotFound
+	}
+	if result.Error != nil {
+		return false, fmt.Errorf("record new agent: %w", result.Error)
+	}
+	return result.RowsAffected == 1, nil
+}
+
+func changeAgent(tx *gorm.DB, c CheckIn, agent *Agent) ([]events.Event, error) {
+	happened := events.Between(agent.Report.Request, c.Report)
+	if agent.OfflineAt != nil {
+		happened = append([]events.Event{events.OfReturn(agent.LastSeenAt, c.At)}, happened...)
+	}
+	changing := []string{"peer_address", "report", "clock_skew_ms", "last_seen_at", "changed_at", "told", "offline_at"}
+	if drift := toldDrift(c); len(drift) > 0 {
+		agent.Drift = addedToKept(agent.Drift.Recent(c.At), drift)
+		changing = append(changing, "drift")
+	}
+	agent.PeerAddress, agent.Report, agent.ClockSkewMS = c.PeerAddress, Report{Request: c.Report}, c.ClockSkewMS
+	agent.LastSeenAt, agent.ChangedAt, agent.OfflineAt = c.At, c.At, nil
+	agent.Told++
+	if err := tx.Model(agent).Select(changing).Updates(agent).Error; err != nil {
+		return nil, fmt.Errorf("record agent %d: %w", agent.ID, err)
+	}
+	return happened, nil
 }
 
 // agentsPerSite is how many agents of a site are remembered. A site has one or
@@ -92,18 +145,56 @@ func forgetOldest(tx *gorm.DB, siteID, recorded int64) error {
 	return nil
 }
 
-func recordVolumes(tx *gorm.DB, c CheckIn) error {
-	for id, report := range c.Volumes {
-		status := VolumeFailed
+// recordVolumes writes what a check-in tells of volumes and says what has
+// happened to them.
+func recordVolumes(tx *gorm.DB, c CheckIn) ([]events.Event, error) {
+	var failed, ready []events.Volume
+	for _, id := range slices.Sorted(maps.Keys(c.Volumes)) {
+		report, status := c.Volumes[id], VolumeFailed
 		if report.Applied {
 			status = VolumeReady
 		}
-		err := tx.Exec(`UPDATE volumes SET status = ?, status_message = ?, reported_at = ?
-			WHERE id = ? AND site_id = ? AND (status <> ? OR status_message <> ?)`,
-			status, report.Message, c.At, id, c.SiteID, status, report.Message).Error
+		before, known, err := lockVolume(tx, c.SiteID, id)
 		if err != nil {
-			return fmt.Errorf("record result of volume %d: %w", id, err)
+			return nil, err
+		}
+		if !known || before.Status == status && before.StatusMessage == report.Message {
+			continue
+		}
+		err = tx.Exec(`UPDATE volumes SET status = ?, status_message = ?, reported_at = ? WHERE id = ?`,
+			status, report.Message, c.At, id).Error
+		if err != nil {
+			return nil, fmt.Errorf("record result of volume %d: %w", id, err)
+		}
+		volume := events.Volume{ID: id, Name: before.Name, Container: before.Hostname, Message: report.Message}
+		switch {
+		case before.Status == status: // only its message is new
+		case report.Applied:
+			ready = append(ready, volume)
+		default:
+			failed = append(failed, volume)
 		}
 	}
-	return nil
+	return events.OfVolumes(failed, ready), nil
+}
+
+type volumeState struct {
+	Name          string
+	Hostname      string
+	Status        VolumeStatus
+	StatusMessage string
+}
+
+func lockVolume(tx *gorm.DB, siteID, id int64) (before volumeState, known bool, err error) {
+	err = tx.Table("volumes").Clauses(clause.Locking{Strength: clause.LockingStrengthUpdate, Table: clause.Table{Name: "volumes"}}).
+		Select("volumes.name, containers.hostname, volumes.status, volumes.status_message").
+		Joins("JOIN containers ON containers.id = volumes.container_id").
+		Where("volumes.id = ? AND volumes.site_id = ?", id, siteID).Take(&before).Error
+	if errors.Is(err, gorm.ErrRecordNotFound) {
+		return before, false, nil
+	}
+	if err != nil {
+		return before, false, fmt.Errorf("read volume %d: %w", id, err)
+	}
+	return before, true, nil
 }

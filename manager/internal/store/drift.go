@@ -3,11 +3,8 @@ package store
 import (
 	"database/sql/driver"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"time"
-
-	"gorm.io/gorm"
 
 	"opensource.internal/agent/checkin"
 )
@@ -55,21 +52,13 @@ func toldDrift(c CheckIn) KeptDrift {
 
 // addedToKept is told drift with what is kept of other services, as far as that
 // is not too much: names of services can be made up without end.
-func addedToKept(tx *gorm.DB, c CheckIn, told KeptDrift) (KeptDrift, error) {
-	var before []Agent
-	err := tx.Select("drift").Where("site_id = ? AND hostname = ?", c.SiteID, c.Hostname).Find(&before).Error
-	if err != nil {
-		return nil, fmt.Errorf("read what was edited before: %w", err)
-	}
-	all := KeptDrift{}
-	for _, agent := range before {
-		all = agent.Drift.Recent(c.At)
-	}
+func addedToKept(kept, told KeptDrift) KeptDrift {
+	all := maps.Clone(kept)
 	maps.Copy(all, told)
 	if stored, err := json.Marshal(all); err != nil || len(stored) > maxKept {
-		return told, nil
+		return told
 	}
-	return all, nil
+	return all
 }
 
 // Scan implements sql.Scanner. Damage costs no more than what is damaged.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -20,11 +21,15 @@ type Heartbeat struct {
 	PeerAddress string
 	ClockSkewMS *int64
 	Report      *checkin.Request // not modified after it was handed over
+	// Told is the Agent.Told that Report goes with.
+	Told int64
 }
 
 // Beat notes a heartbeat in memory. One transaction writes all of an interval;
-// ListAgents and GetAgent know them at once.
-func (s *Store) Beat(beat Heartbeat) { s.heartbeats.add(beat) }
+// ListAgents and GetAgent know them at once. It refuses one, once, if the agent
+// has told another manager something new since: what it says may be old by
+// now, or new once more, and the database has to be asked.
+func (s *Store) Beat(beat Heartbeat) (taken bool) { return s.heartbeats.add(beat) }
 
 // heartbeats gathers the latest heartbeat of each agent.
 type heartbeats struct {
@@ -33,9 +38,12 @@ type heartbeats struct {
 	quit  chan struct{}
 	done  chan struct{}
 
+	flushing sync.Mutex // held while writing
+
 	mu      sync.RWMutex
 	pending map[int64]Heartbeat
 	writing map[int64]Heartbeat // taken from pending, not committed yet
+	stale   map[int64]bool      // agents of which this manager has missed something
 }
 
 // How long one write of heartbeats may wait, and the last one at Close.
@@ -45,7 +53,7 @@ const (
 )
 
 func startHeartbeats(s *Store, interval time.Duration, log *slog.Logger) *heartbeats {
-	h := &heartbeats{store: s, log: log, quit: make(chan struct{}), done: make(chan struct{}), pending: map[int64]Heartbeat{}}
+	h := &heartbeats{store: s, log: log, quit: make(chan struct{}), done: make(chan struct{}), pending: map[int64]Heartbeat{}, stale: map[int64]bool{}}
 	go h.run(interval)
 	return h
 }
@@ -73,10 +81,15 @@ func (h *heartbeats) stop() error {
 	return h.flush(closeWait)
 }
 
-func (h *heartbeats) add(beat Heartbeat) {
+func (h *heartbeats) add(beat Heartbeat) (taken bool) {
 	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.stale[beat.AgentID] {
+		delete(h.stale, beat.AgentID)
+		return false
+	}
 	h.pending[beat.AgentID] = beat
-	h.mu.Unlock()
+	return true
 }
 
 // drop forgets the heartbeat of an agent that has been recorded since. Which is
@@ -85,22 +98,29 @@ func (h *heartbeats) drop(agentID int64) {
 	h.mu.Lock()
 	delete(h.pending, agentID)
 	delete(h.writing, agentID)
+	delete(h.stale, agentID)
 	h.mu.Unlock()
 }
 
 // flush writes all pending heartbeats. After a fault they wait for the next
 // flush, unless newer ones have come.
 func (h *heartbeats) flush(wait time.Duration) error {
+	h.flushing.Lock()
+	defer h.flushing.Unlock()
 	h.mu.Lock()
 	batch := h.pending
 	h.pending, h.writing = map[int64]Heartbeat{}, maps.Clone(batch)
 	h.mu.Unlock()
 
 	var err error
+	var missed []int64
 	if len(batch) > 0 {
 		ctx, cancel := context.WithTimeout(context.Background(), wait)
 		defer cancel()
-		err = h.store.update(ctx, func(tx *gorm.DB) error { return writeHeartbeats(tx, batch) })
+		err = h.store.update(ctx, func(tx *gorm.DB) (err error) {
+			missed, err = writeHeartbeats(tx, batch)
+			return err
+		})
 	}
 
 	h.mu.Lock()
@@ -112,19 +132,37 @@ func (h *heartbeats) flush(wait time.Duration) error {
 			}
 		}
 	}
+	for _, id := range missed {
+		if _, newer := h.writing[id]; err == nil && newer { // not recorded anew meanwhile
+			h.stale[id] = true
+			delete(h.pending, id)
+		}
+	}
 	h.writing = nil
 	return err
 }
 
-func writeHeartbeats(tx *gorm.DB, batch map[int64]Heartbeat) error {
-	for id, beat := range batch {
-		err := tx.Exec("UPDATE agents SET last_seen_at = ?, peer_address = ?, clock_skew_ms = ?, report = ? WHERE id = ?",
-			beat.At, beat.PeerAddress, beat.ClockSkewMS, Report{Request: *beat.Report}, id).Error
-		if err != nil {
-			return fmt.Errorf("write heartbeat of agent %d: %w", id, err)
+// writeHeartbeats writes in the order of the ids, since another manager may be
+// doing the same. What goes with an older report than the one that is stored is
+// left out, and so is what goes with an agent that was deleted.
+func writeHeartbeats(tx *gorm.DB, batch map[int64]Heartbeat) (missed []int64, err error) {
+	offline, err := offlineAgents(tx)
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range slices.Sorted(maps.Keys(batch)) {
+		beat := batch[id]
+		result := tx.Exec("UPDATE agents SET last_seen_at = ?, peer_address = ?, clock_skew_ms = ?, report = ? WHERE id = ? AND told = ?",
+			beat.At, beat.PeerAddress, beat.ClockSkewMS, Report{Request: *beat.Report}, id, beat.Told)
+		if result.Error != nil {
+			return nil, fmt.Errorf("write heartbeat of agent %d: %w", id, result.Error)
+		}
+		if result.RowsAffected == 0 {
+			missed = append(missed, id)
+			delete(batch, id)
 		}
 	}
-	return nil
+	return missed, markBack(tx, offline, batch)
 }
 
 // mergeInto brings agents from the database up to date.
@@ -133,7 +171,7 @@ func (h *heartbeats) mergeInto(agents []Agent) {
 	defer h.mu.RUnlock()
 	for i := range agents {
 		for _, beats := range []map[int64]Heartbeat{h.writing, h.pending} {
-			if beat, ok := beats[agents[i].ID]; ok {
+			if beat, ok := beats[agents[i].ID]; ok && beat.Told == agents[i].Told {
 				agents[i].LastSeenAt, agents[i].PeerAddress = beat.At, beat.PeerAddress
 				agents[i].ClockSkewMS, agents[i].Report = beat.ClockSkewMS, Report{Request: *beat.Report}
 			}

@@ -22,20 +22,20 @@ func TestCloseWritesHeartbeats(t *testing.T) {
 	s := storetest.OpenAt(t, database)
 	w := storetest.NewWorld(t, s, 1)
 	seen := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	id, err := s.RecordCheckIn(t.Context(), store.CheckIn{SiteID: w.Site.ID, Hostname: "agent", At: seen})
+	recorded, err := s.RecordCheckIn(t.Context(), store.CheckIn{SiteID: w.Site.ID, Hostname: "agent", At: seen})
 	if err != nil {
 		t.Fatal(err)
 	}
 	skew := int64(-1500)
 	s.Beat(store.Heartbeat{
-		AgentID: id, At: seen.Add(time.Minute), PeerAddress: "192.0.2.9", ClockSkewMS: &skew,
+		AgentID: recorded.ID, Told: recorded.Told, At: seen.Add(time.Minute), PeerAddress: "192.0.2.9", ClockSkewMS: &skew,
 		Report: &checkin.Request{Hostname: "agent", CurrentTime: 7},
 	})
 	s.Beat(store.Heartbeat{AgentID: 99, At: seen, Report: &checkin.Request{}}) // deleted meanwhile
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	agent, err := storetest.OpenAt(t, database).GetAgent(t.Context(), id)
+	agent, err := storetest.OpenAt(t, database).GetAgent(t.Context(), recorded.ID)
 	if err != nil || !agent.LastSeenAt.Equal(seen.Add(time.Minute)) || agent.PeerAddress != "192.0.2.9" ||
 		agent.ClockSkewMS == nil || *agent.ClockSkewMS != skew || agent.Report.CurrentTime != 7 || !agent.FirstSeenAt.Equal(seen) {
 		t.Errorf("%+v, %v", agent, err)

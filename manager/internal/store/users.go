@@ -9,14 +9,32 @@ import (
 	"gorm.io/gorm"
 )
 
-// User is a person who may sign in.
+// User is a person who may sign in: with a password, or through the provider
+// that knows them as Subject.
 type User struct {
 	ID           int64
-	Name         string // folded to lower case
-	PasswordHash string `audit:"-"` // argon2id in PHC form
+	Name         string // of one with a password: folded to lower case
+	PasswordHash string `audit:"-"` // argon2id in PHC form; empty for whoever comes by a provider
+	Issuer       string
+	Subject      string
 	Role         string // admin or viewer
+	DisabledAt   *time.Time
+	// SessionEpoch is what a session must have been begun in to count.
+	SessionEpoch int64 `audit:"-"`
 	CreatedAt    time.Time
 	UpdatedAt    time.Time
+}
+
+// Local reports whether the user signs in with a password.
+func (u User) Local() bool { return u.Issuer == "" }
+
+func (u User) isActiveAdmin() bool { return u.Role == "admin" && u.DisabledAt == nil }
+
+func (u User) unique() []unique {
+	return []unique{{
+		field: "name", message: fmt.Sprintf("there is already a user %q", u.Name),
+		holders: `SELECT 'user "' || name || '"' FROM users WHERE name = ? AND id <> ?`, args: []any{u.Name, u.ID},
+	}}
 }
 
 var userSorts = map[string]string{"name": "name", "role": "role", "createdAt": "created_at", "updatedAt": "updated_at"}
@@ -24,13 +42,13 @@ var userSorts = map[string]string{"name": "name", "role": "role", "createdAt": "
 // ListUsers returns a page of users and the number of all. Sort: id, name,
 // role, createdAt, updatedAt.
 func (s *Store) ListUsers(ctx context.Context, opts ListOptions) ([]User, int64, error) {
-	return list[User](s.read.WithContext(ctx), opts, userSorts, "name")
+	return list[User](s.reader(ctx), opts, userSorts)
 }
 
 // HasUsers reports whether anybody could sign in.
 func (s *Store) HasUsers(ctx context.Context) (bool, error) {
 	var count int64
-	if err := s.read.WithContext(ctx).Model(&User{}).Limit(1).Count(&count).Error; err != nil {
+	if err := s.reader(ctx).Model(&User{}).Limit(1).Count(&count).Error; err != nil {
 		return false, fmt.Errorf("count users: %w", err)
 	}
 	return count > 0, nil
@@ -43,17 +61,23 @@ func (s *Store) GetUser(ctx context.Context, id int64) (User, error) {
 
 // UserByName returns a user or ErrNotFound.
 func (s *Store) UserByName(ctx context.Context, name string) (User, error) {
-	return userByName(s.read.WithContext(ctx), name)
+	return findUser(s.reader(ctx), "name = ?", name)
 }
 
-func userByName(tx *gorm.DB, name string) (User, error) {
+// UserByIdentity returns the user whom a provider knows as subject, or
+// ErrNotFound.
+func (s *Store) UserByIdentity(ctx context.Context, issuer, subject string) (User, error) {
+	return findUser(s.reader(ctx), "issuer = ? AND subject = ? AND issuer <> ''", issuer, subject)
+}
+
+func findUser(tx *gorm.DB, condition string, args ...any) (User, error) {
 	var user User
-	err := tx.Take(&user, "name = ?", name).Error
+	err := tx.Where(condition, args...).Take(&user).Error
 	if errors.Is(err, gorm.ErrRecordNotFound) {
 		return User{}, ErrNotFound
 	}
 	if err != nil {
-		return User{}, fmt.Errorf("read user %q: %w", name, err)
+		return User{}, fmt.Errorf("read user: %w", err)
 	}
 	return user, nil
 }
@@ -61,16 +85,7 @@ func userByName(tx *gorm.DB, name string) (User, error) {
 // CreateUser stores a new user and gives it an id. A name that is taken is a
 // *ConflictError.
 func (s *Store) CreateUser(ctx context.Context, user *User) error {
-	return s.update(ctx, func(tx *gorm.DB) error {
-		_, err := userByName(tx, user.Name)
-		if err == nil {
-			return &ConflictError{Field: "name", Message: fmt.Sprintf("there is already a user %q", user.Name)}
-		}
-		if !errors.Is(err, ErrNotFound) {
-			return err
-		}
-		return insert(tx, user)
-	})
+	return s.update(ctx, func(tx *gorm.DB) error { return insert(tx, user, user.unique()...) })
 }
 
 func (u User) subject() Subject { return Subject{Resource: "user", ID: u.ID, Name: u.Name} }
@@ -82,41 +97,102 @@ func (u User) action(plain Action, before any) Action {
 	return plain
 }
 
-// SetPassword replaces a user's password and ends all sessions of that user in
-// the same transaction, or returns ErrNotFound.
-func (s *Store) SetPassword(ctx context.Context, name, hash string) error {
+// UpdateUser applies change to a user. A new password and a suspension end all
+// sessions of that user in the same transaction. Errors: those of change,
+// ErrNotFound, *ConflictError for a taken name and for the last administrator.
+func (s *Store) UpdateUser(ctx context.Context, id int64, change func(*User) error) (User, error) {
+	var row User
+	err := s.update(ctx, func(tx *gorm.DB) error {
+		admins, err := lockAdmins(tx)
+		if err != nil {
+			return err
+		}
+		if row, err = get[User](locked(tx), id); err != nil {
+			return err
+		}
+		before := row
+		if err := change(&row); err != nil {
+			return err
+		}
+		if before.isActiveAdmin() && !row.isActiveAdmin() {
+			if err := requireOther(admins, before); err != nil {
+				return err
+			}
+		}
+		if endsSessions(before, row) {
+			row.SessionEpoch++
+			if err := endSessions(tx, id); err != nil {
+				return err
+			}
+		}
+		return save(tx, before, &row, row.unique()...)
+	})
+	return row, err
+}
+
+func endsSessions(before, after User) bool {
+	return before.PasswordHash != after.PasswordHash || before.DisabledAt == nil && after.DisabledAt != nil
+}
+
+// EndSessions signs a user out everywhere, or returns ErrNotFound.
+func (s *Store) EndSessions(ctx context.Context, userID int64) error {
 	return s.update(ctx, func(tx *gorm.DB) error {
-		user, err := userByName(tx, name)
+		user, err := get[User](locked(tx), userID)
 		if err != nil {
 			return err
 		}
 		before := user
-		user.PasswordHash = hash
-		if err := save(tx, before, &user); err != nil {
-			return err
-		}
-		if err := tx.Delete(&Session{}, "user_id = ?", user.ID).Error; err != nil {
-			return fmt.Errorf("end sessions of user %q: %w", name, err)
-		}
-		return nil
+		user.SessionEpoch++
+		return errors.Join(save(tx, before, &user), endSessions(tx, userID), auditAct(tx, ActionSessionsEnded, user.subject(), nil))
 	})
+}
+
+func endSessions(tx *gorm.DB, userID int64) error {
+	if err := tx.Delete(&Session{}, "user_id = ?", userID).Error; err != nil {
+		return fmt.Errorf("end sessions of user %d: %w", userID, err)
+	}
+	return nil
 }
 
 // DeleteUser deletes a user and, by the foreign key, all their sessions, or
 // returns ErrNotFound. The last administrator stays: *ConflictError.
 func (s *Store) DeleteUser(ctx context.Context, id int64) error {
 	return s.update(ctx, func(tx *gorm.DB) error {
+		admins, err := lockAdmins(tx)
+		if err != nil {
+			return err
+		}
 		user, err := get[User](tx, id)
 		if err != nil {
 			return err
 		}
-		var others int64
-		if err := tx.Model(&User{}).Where("role = 'admin' AND id <> ?", id).Count(&others).Error; err != nil {
-			return fmt.Errorf("count administrators: %w", err)
-		}
-		if user.Role == "admin" && others == 0 {
-			return &ConflictError{Field: "role", Message: fmt.Sprintf("%q is the last administrator; make another one first", user.Name)}
+		if user.isActiveAdmin() {
+			if err := requireOther(admins, user); err != nil {
+				return err
+			}
 		}
 		return removeOne[User](tx, id)
 	})
+}
+
+// lockAdmins reads the administrators who can sign in, and keeps others from
+// changing them until the end of the transaction: two who demote each other must
+// not both succeed.
+func lockAdmins(tx *gorm.DB) ([]User, error) {
+	var admins []User
+	err := locked(tx).Where("role = 'admin' AND disabled_at IS NULL").Order("id").Find(&admins).Error
+	if err != nil {
+		return nil, fmt.Errorf("read administrators: %w", err)
+	}
+	return admins, nil
+}
+
+// requireOther refuses what would leave the manager without an administrator.
+func requireOther(admins []User, but User) error {
+	for _, admin := range admins {
+		if admin.ID != but.ID {
+			return nil
+		}
+	}
+	return &ConflictError{Message: fmt.Sprintf("%q is the last administrator who can sign in; make another one first", but.Name)}
 }

@@ -117,9 +117,7 @@ func testAuditOfPeople(t *testing.T, s *store.Store) {
 	if err := s.CreateUser(ctx, &eve); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.SetPassword(ctx, "ada", secret+"2"); err != nil {
-		t.Fatal(err)
-	}
+	must(s.UpdateUser(ctx, user.ID, func(u *store.User) error { u.PasswordHash = secret + "2"; return nil }))(t)
 	if err := s.DeleteUser(ctx, eve.ID); err != nil {
 		t.Fatal(err)
 	}

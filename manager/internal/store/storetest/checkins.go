@@ -108,11 +108,11 @@ func testAgents(t *testing.T, s *store.Store) {
 			site = w2.Site.ID
 		}
 		group.Go(func() {
-			id, err := s.RecordCheckIn(ctx, store.CheckIn{SiteID: site, Hostname: "agent", At: time.Now().UTC()})
+			agent, err := s.RecordCheckIn(ctx, store.CheckIn{SiteID: site, Hostname: "agent", At: time.Now().UTC()})
 			if err != nil {
 				t.Error(err)
 			}
-			ids[i] = id
+			ids[i] = agent.ID
 		})
 	}
 	group.Wait()
@@ -170,10 +170,10 @@ func testHeartbeats(t *testing.T, s *store.Store) {
 	w := NewWorld(t, s, 1)
 	ctx := t.Context()
 	seen := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	id := must(s.RecordCheckIn(ctx, store.CheckIn{SiteID: w.Site.ID, Hostname: "agent", At: seen}))(t)
+	id := must(s.RecordCheckIn(ctx, store.CheckIn{SiteID: w.Site.ID, Hostname: "agent", At: seen}))(t).ID
 	skew := int64(-1500)
 	s.Beat(store.Heartbeat{
-		AgentID: id, At: seen.Add(30 * time.Second), PeerAddress: "192.0.2.9", ClockSkewMS: &skew,
+		AgentID: id, Told: 1, At: seen.Add(30 * time.Second), PeerAddress: "192.0.2.9", ClockSkewMS: &skew,
 		Report: &checkin.Request{Hostname: "agent", CurrentTime: 7},
 	})
 	s.Beat(store.Heartbeat{AgentID: 99, At: seen, Report: &checkin.Request{}}) // deleted meanwhile

@@ -54,7 +54,7 @@ func testInUse(t *testing.T, s *store.Store) {
 func testSiteWithAgentAndKey(t *testing.T, s *store.Store) {
 	ctx := t.Context()
 	site := must(s.CreateSite(ctx, inventory.Site{Name: "lab"}))(t)
-	agent := must(s.RecordCheckIn(ctx, store.CheckIn{SiteID: site.ID, Hostname: "gateway", At: time.Now()}))(t)
+	agent := must(s.RecordCheckIn(ctx, store.CheckIn{SiteID: site.ID, Hostname: "gateway", At: time.Now()}))(t).ID
 	key := addKey(t, s, site.ID, "deploy")
 	refused := func(want string) {
 		t.Helper()
@@ -78,7 +78,7 @@ func testSiteWithAgentAndKey(t *testing.T, s *store.Store) {
 	}
 
 	other := must(s.CreateSite(ctx, inventory.Site{Name: "other"}))(t)
-	agent = must(s.RecordCheckIn(ctx, store.CheckIn{SiteID: other.ID, Hostname: "gateway", At: time.Now()}))(t)
+	agent = must(s.RecordCheckIn(ctx, store.CheckIn{SiteID: other.ID, Hostname: "gateway", At: time.Now()}))(t).ID
 	key = addKey(t, s, other.ID, "third")
 	if err := s.DeleteSite(ctx, other.ID, true); err != nil {
 		t.Fatal(err)

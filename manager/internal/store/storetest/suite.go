@@ -19,9 +19,6 @@ func Run(t *testing.T, open func(testing.TB) *store.Store) {
 		"records are read back":                  testReadBack,
 		"records are folded":                     testFolded,
 		"lists are paged, filtered and sorted":   testLists,
-		"lists are searched":                     testSearch,
-		"lists are filtered":                     testFilters,
-		"several steps are one":                  testAtomically,
 		"conflicts name the field":               testConflicts,
 		"one name space for nodes, containers":   testNameSpace,
 		"full names are unique":                  testFullNames,
@@ -57,6 +54,14 @@ func Run(t *testing.T, open func(testing.TB) *store.Store) {
 		"agents are not audited":                 testAuditNotOfAgents,
 		"the audit log is filtered":              testAuditFilters,
 		"failed sign-ins are bounded":            testFailedSignIns,
+		"events tell what happened":              testEvents,
+		"one holder of a lease":                  testLease,
+		"a lease without a holder":               testLeaseGap,
+		"events happen once":                     testEventsOnce,
+		"events are bounded":                     testEventsAreBounded,
+		"silence is an event, once":              testOffline,
+		"back with a heartbeat":                  testBackWithAHeartbeat,
+		"a report that was missed":               testMissedReport,
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) { test(t, open(t)) })

@@ -1,0 +1,164 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"gorm.io/gorm"
+
+	"opensource.internal/manager/internal/events"
+)
+
+// Event is something that has happened to an agent. The agent, and its site, may
+// be gone.
+type Event struct {
+	ID       int64
+	At       time.Time
+	SiteID   int64
+	AgentID  int64
+	Hostname string
+	Kind     events.Kind
+	Severity events.Severity
+	Summary  string
+	Detail   Values
+}
+
+// EventFilter chooses events. Zero fields choose all.
+type EventFilter struct {
+	SiteID   int64
+	AgentID  int64
+	Hostname string
+	Kind     events.Kind
+	Severity events.Severity
+	Since    time.Time // inclusive
+	Until    time.Time // exclusive
+}
+
+var eventSort = map[string]string{"at": "at"}
+
+// ListEvents returns a page of events, the newest first, and the number of all
+// that match. Sort: id, at.
+func (s *Store) ListEvents(ctx context.Context, filter EventFilter, opts ListOptions) ([]Event, int64, error) {
+	query := where(s.read.WithContext(ctx), "site_id", filter.SiteID)
+	query = where(query, "agent_id", filter.AgentID)
+	query = where(query, "hostname", filter.Hostname)
+	query = where(query, "kind", filter.Kind)
+	query = where(query, "severity", filter.Severity)
+	return list[Event](between(query, filter.Since, filter.Until), opts.newestFirst(), eventSort)
+}
+
+// An agent that says something else, or has another name, with every check-in,
+// broken or hostile, is not to fill the disk: so many events of a site are kept.
+const (
+	maxEvents    = 300
+	eventsWithin = time.Hour
+)
+
+// keepEvents keeps what a report tells in the transaction that records it.
+func keepEvents(tx *gorm.DB, agent Agent, at time.Time, happened ...events.Event) error {
+	if len(happened) == 0 {
+		return nil
+	}
+	var kept int64
+	err := tx.Model(&Event{}).Where("site_id = ? AND at > ?", agent.SiteID, at.UTC().Add(-eventsWithin)).Count(&kept).Error
+	if err != nil {
+		return fmt.Errorf("count events: %w", err)
+	}
+	switch room := maxEvents - int(kept); {
+	case room < 0:
+		return nil // that there are too many was said
+	case len(happened) > room:
+		happened = append(happened[:room], events.OfTooMany(maxEvents, eventsWithin))
+	}
+	return writeEvents(tx, agent, at, happened...)
+}
+
+func writeEvents(tx *gorm.DB, agent Agent, at time.Time, happened ...events.Event) error {
+	if len(happened) == 0 {
+		return nil
+	}
+	rows := make([]Event, 0, len(happened))
+	for _, e := range happened {
+		rows = append(rows, Event{
+			At: at.UTC(), SiteID: agent.SiteID, AgentID: agent.ID, Hostname: agent.Hostname,
+			Kind: e.Kind, Severity: e.Severity, Summary: e.Summary, Detail: Values(e.Detail),
+		})
+	}
+	if err := tx.Create(&rows).Error; err != nil {
+		return fmt.Errorf("keep events: %w", err)
+	}
+	return nil
+}
+
+// otherManagers is how much longer than LateFor an agent has to be silent, since
+// another manager may have heard it and not written that yet: heartbeats stay in
+// memory for an interval.
+const otherManagers = 15 * time.Second
+
+// MarkOffline notes, as an event, which agents have been silent for longer than
+// LateFor. Silence counts only from heardSince on, since when some manager has
+// been there to hear them: after a time without any manager all agents get the
+// time to come back, and those that do not are noted then.
+func (s *Store) MarkOffline(ctx context.Context, heardSince time.Time) error {
+	limit := LateFor + otherManagers
+	if at := now(); at.Sub(heardSince) < limit {
+		return nil
+	}
+	if err := s.heartbeats.flush(flushWait); err != nil {
+		return fmt.Errorf("write heartbeats: %w", err)
+	}
+	return s.update(ctx, func(tx *gorm.DB) error {
+		at := now()
+		const silent = "offline_at IS NULL AND last_seen_at < ?"
+		var agents []Agent
+		err := tx.Select("id", "site_id", "hostname", "last_seen_at").Where(silent, at.Add(-limit)).Order("id").Find(&agents).Error
+		if err != nil {
+			return fmt.Errorf("look for silent agents: %w", err)
+		}
+		for _, agent := range agents {
+			result := tx.Model(&agent).Where(silent, at.Add(-limit)).Update("offline_at", at)
+			if result.Error != nil {
+				return fmt.Errorf("mark agent %d as offline: %w", agent.ID, result.Error)
+			}
+			if result.RowsAffected == 0 {
+				continue // it has just been heard
+			}
+			if err := writeEvents(tx, agent, at, events.OfSilence(agent.LastSeenAt)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// offlineAgents are those that are marked as offline, as they were seen last.
+func offlineAgents(tx *gorm.DB) ([]Agent, error) {
+	var agents []Agent
+	err := tx.Select("id", "site_id", "hostname", "last_seen_at").Where("offline_at IS NOT NULL").Order("id").Find(&agents).Error
+	if err != nil {
+		return nil, fmt.Errorf("look for offline agents: %w", err)
+	}
+	return agents, nil
+}
+
+// markBack notes which of the agents that were offline have been heard.
+func markBack(tx *gorm.DB, offline []Agent, heard map[int64]Heartbeat) error {
+	for _, agent := range offline {
+		beat, back := heard[agent.ID]
+		if !back {
+			continue
+		}
+		result := tx.Model(&Agent{}).Where("id = ? AND offline_at IS NOT NULL", agent.ID).Update("offline_at", nil)
+		if result.Error != nil {
+			return fmt.Errorf("mark agent %d as back: %w", agent.ID, result.Error)
+		}
+		if result.RowsAffected == 0 {
+			continue // another manager has heard it, too
+		}
+		if err := writeEvents(tx, agent, beat.At, events.OfReturn(agent.LastSeenAt, beat.At)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
