@@ -85,6 +85,14 @@ var restricted = []struct {
 		by: []string{"internal/tasks", "internal/server"},
 	},
 	{
+		what: "github.com/goccy/go-yaml", why: "only manifests are YAML",
+		by: []string{"internal/manifest"},
+	},
+	{
+		what: module + "/internal/manifest", why: "manifests are applied by the program and the API",
+		by: []string{"internal/manifest", "internal/api", "cmd/opensource-manager"},
+	},
+	{
 		what: module + "/internal/config", why: "settings are read by the program and handed on",
 		by: []string{"internal/config", "internal/server", "cmd/opensource-manager", "servertest"},
 	},

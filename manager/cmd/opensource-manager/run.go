@@ -34,6 +34,8 @@ type commands struct {
 
 	Agents  agentsCommand  `cmd:"" help:"List the agents and how they stand."`
 	Sites   sitesCommand   `cmd:"" help:"List the sites."`
+	Apply   applyCommand   `cmd:"" help:"Make sites what files say."`
+	Export  exportCommand  `cmd:"" help:"Print sites as files that apply takes."`
 	Serve   serveCommand   `cmd:"" help:"Serve the API and the dashboard."`
 	Migrate migrateCommand `cmd:"" help:"Bring the database to this version's schema."`
 	APIKey  apiKeyCommands `cmd:"" name:"apikey" help:"Create, list and revoke API keys."`
@@ -135,7 +137,7 @@ func report(stderr io.Writer, err error) int {
 // openStore opens the database and brings it to the current schema, so that
 // keys and users can be made before the first start of the service.
 func (e *environmentOf) openStore() (*store.Store, error) {
-	return store.Open(e, server.DatabaseOf(e.config), store.Options{Migrate: true, Log: e.log})
+	return store.Open(e, server.DatabaseOf(e.config), store.Options{Migrate: true, ReservedPorts: ownPort(e.config.Listen), Log: e.log})
 }
 
 // withStore runs work on the open database and closes it.

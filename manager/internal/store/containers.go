@@ -56,12 +56,7 @@ func (s *Store) CreateContainer(ctx context.Context, siteID int64, container inv
 		return Container{}, err
 	}
 	row := Container{SiteID: siteID, Container: container}
-	err := s.update(ctx, func(tx *gorm.DB) error {
-		if err := row.checkInSite(tx); err != nil {
-			return err
-		}
-		return insert(tx, &row, row.unique()...)
-	})
+	err := s.update(ctx, func(tx *gorm.DB) error { return writeContainer(tx, nil, &row) })
 	return row, err
 }
 
@@ -80,12 +75,17 @@ func (s *Store) UpdateContainer(ctx context.Context, id int64, change func(*inve
 		if err := row.Container.Normalise(); err != nil {
 			return err
 		}
-		if err := row.checkInSite(tx); err != nil {
-			return err
-		}
-		return save(tx, before, &row, row.unique()...)
+		return writeContainer(tx, &before, &row)
 	})
 	return row, err
+}
+
+// writeContainer checks and writes a normalised container.
+func writeContainer(tx *gorm.DB, before, row *Container) error {
+	if err := row.checkInSite(tx); err != nil {
+		return err
+	}
+	return write(tx, before, row, row.unique()...)
 }
 
 // checkInSite checks what needs the container's site: its address, full name

@@ -47,12 +47,7 @@ func (s *Store) CreateNode(ctx context.Context, siteID int64, node inventory.Nod
 		return Node{}, err
 	}
 	row := Node{SiteID: siteID, Node: node}
-	err := s.update(ctx, func(tx *gorm.DB) error {
-		if err := row.checkInSite(tx); err != nil {
-			return err
-		}
-		return insert(tx, &row, row.unique()...)
-	})
+	err := s.update(ctx, func(tx *gorm.DB) error { return writeNode(tx, nil, &row) })
 	return row, err
 }
 
@@ -71,12 +66,17 @@ func (s *Store) UpdateNode(ctx context.Context, id int64, change func(*inventory
 		if err := row.Node.Normalise(); err != nil {
 			return err
 		}
-		if err := row.checkInSite(tx); err != nil {
-			return err
-		}
-		return save(tx, before, &row, row.unique()...)
+		return writeNode(tx, &before, &row)
 	})
 	return row, err
+}
+
+// writeNode checks and writes a normalised node.
+func writeNode(tx *gorm.DB, before, row *Node) error {
+	if err := row.checkInSite(tx); err != nil {
+		return err
+	}
+	return write(tx, before, row, row.unique()...)
 }
 
 // checkInSite checks what needs the node's site: its address and full name. It

@@ -59,6 +59,14 @@ func save[T any](tx *gorm.DB, before T, row *T, rules ...unique) error {
 	return audit(tx, ActionUpdate, before, *row)
 }
 
+// write inserts a row that was not there before, else saves it.
+func write[T any](tx *gorm.DB, before, row *T, rules ...unique) error {
+	if before == nil {
+		return insert(tx, row, rules...)
+	}
+	return save(tx, *before, row, rules...)
+}
+
 // remove deletes the rows of T that match.
 func remove[T any](tx *gorm.DB, condition string, args ...any) error {
 	if isAudited[T]() {
@@ -83,9 +91,15 @@ func removeOne[T any](tx *gorm.DB, id int64) error {
 		if err != nil {
 			return err
 		}
-		if err := audit(tx, ActionDelete, row, nil); err != nil {
-			return err
-		}
+		return removeRow(tx, row, id)
+	}
+	return removeRow(tx, *new(T), id)
+}
+
+// removeRow is removeOne for who knows the row; it is audited as it is given.
+func removeRow[T any](tx *gorm.DB, row T, id int64) error {
+	if err := audit(tx, ActionDelete, row, nil); err != nil {
+		return err
 	}
 	result := tx.Where("id = ?", id).Delete(new(T))
 	if result.Error != nil {
@@ -98,8 +112,23 @@ func removeOne[T any](tx *gorm.DB, id int64) error {
 }
 
 // attempt runs one write of a transaction so that, refused, it leaves the
-// transaction usable: PostgreSQL gives up the rest otherwise.
-func attempt(tx *gorm.DB, write func(tx *gorm.DB) error) error { return tx.Transaction(write) }
+// transaction usable: PostgreSQL gives up the rest otherwise. A savepoint is
+// given back, since a transaction may make thousands of writes.
+func attempt(tx *gorm.DB, write func(tx *gorm.DB) error) error {
+	if tx.Name() != "postgres" {
+		return write(tx)
+	}
+	if err := tx.Exec("SAVEPOINT attempt").Error; err != nil {
+		return err
+	}
+	if err := write(tx); err != nil {
+		if undo := tx.Exec("ROLLBACK TO SAVEPOINT attempt").Error; undo != nil {
+			return errors.Join(err, undo)
+		}
+		return err
+	}
+	return tx.Exec("RELEASE SAVEPOINT attempt").Error
+}
 
 // explain finds out which rule a refused write broke.
 func explain(tx *gorm.DB, act string, err error, rules []unique) error {

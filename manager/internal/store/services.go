@@ -63,11 +63,7 @@ func (s *Store) CreateService(ctx context.Context, containerID int64, service in
 			return err
 		}
 		row.SiteID = container.SiteID
-		rules, err := s.complete(tx, &row)
-		if err != nil {
-			return err
-		}
-		return insert(tx, &row, rules...)
+		return writeService(tx, nil, &row, s.reserved)
 	})
 	return row, err
 }
@@ -90,23 +86,29 @@ func (s *Store) UpdateService(ctx context.Context, id int64, change func(*invent
 		if err := row.Service.Normalise(s.reserved); err != nil {
 			return err
 		}
-		rules, err := s.complete(tx, &row)
-		if err != nil {
-			return err
-		}
-		return save(tx, before, &row, rules...)
+		return writeService(tx, &before, &row, s.reserved)
 	})
 	return row, err
 }
 
+// writeService completes, checks and writes a normalised service. reserved are
+// ports that it is not to be given.
+func writeService(tx *gorm.DB, before, row *Service, reserved []int) error {
+	rules, err := complete(tx, row, reserved)
+	if err != nil {
+		return err
+	}
+	return write(tx, before, row, rules...)
+}
+
 // complete checks and fills in what needs other records, and returns the rules
 // of uniqueness that go with the service's type.
-func (s *Store) complete(tx *gorm.DB, row *Service) ([]unique, error) {
+func complete(tx *gorm.DB, row *Service, reserved []int) ([]unique, error) {
 	switch row.Type {
 	case inventory.ServiceHTTP:
 		return completeHTTP(tx, row)
 	case inventory.ServiceTransport:
-		return completeTransport(tx, row, s.reserved)
+		return completeTransport(tx, row, reserved)
 	}
 	return completeDNS(tx, row)
 }

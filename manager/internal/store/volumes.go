@@ -78,27 +78,28 @@ func (s *Store) CreateVolume(ctx context.Context, containerID int64, volume inve
 	if err := volume.Normalise(); err != nil {
 		return Volume{}, err
 	}
-	row := Volume{
-		ContainerID: containerID, Volume: volume,
-		UID: VolumeUID, GID: VolumeGID, Status: VolumePending,
-	}
-	err := s.update(ctx, func(tx *gorm.DB) error {
-		container, err := get[Container](tx, containerID)
-		if err != nil {
-			return err
-		}
-		site, err := get[Site](tx, container.SiteID)
-		if err != nil {
-			return err
-		}
-		row.SiteID = site.ID
-		row.HostPath, err = inventory.VolumePath(site.VolumesRoot, site.ID, container.Owner, container.Hostname, volume.Name)
-		if err != nil {
-			return invalid("name", "%v", err)
-		}
-		return insert(tx, &row, row.unique()...)
-	})
+	row := Volume{ContainerID: containerID, Volume: volume}
+	err := s.update(ctx, func(tx *gorm.DB) error { return createVolume(tx, &row) })
 	return row, err
+}
+
+// createVolume decides where a normalised volume of a container is, and stores
+// it.
+func createVolume(tx *gorm.DB, row *Volume) error {
+	container, err := get[Container](tx, row.ContainerID)
+	if err != nil {
+		return err
+	}
+	site, err := get[Site](tx, container.SiteID)
+	if err != nil {
+		return err
+	}
+	row.HostPath, err = inventory.VolumePath(site.VolumesRoot, site.ID, container.Owner, container.Hostname, row.Name)
+	if err != nil {
+		return invalid("name", "%v", err)
+	}
+	row.SiteID, row.UID, row.GID, row.Status = site.ID, VolumeUID, VolumeGID, VolumePending
+	return insert(tx, row, row.unique()...)
 }
 
 // UpdateVolume applies change to a volume. The host path stays. A change of
@@ -117,12 +118,17 @@ func (s *Store) UpdateVolume(ctx context.Context, id int64, change func(*invento
 		if err := row.Volume.Normalise(); err != nil {
 			return err
 		}
-		if row.Mode != before.Mode {
-			row.Status, row.StatusMessage = VolumePending, ""
-		}
-		return save(tx, before, &row, row.unique()...)
+		return saveVolume(tx, before, &row)
 	})
 	return row, err
+}
+
+// saveVolume stores a volume that was changed and normalised.
+func saveVolume(tx *gorm.DB, before Volume, row *Volume) error {
+	if row.Mode != before.Mode {
+		row.Status, row.StatusMessage = VolumePending, ""
+	}
+	return save(tx, before, row, row.unique()...)
 }
 
 func (v Volume) subject() Subject {
