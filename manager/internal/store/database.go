@@ -46,6 +46,9 @@ type engine interface {
 	begin(tx *gorm.DB) error
 	// counters opens the connection that watches for changes.
 	counters() counterSource
+	// listen calls heard when something was committed, until the context ends or
+	// a fault comes.
+	listen(ctx context.Context, heard func()) error
 	// migrator opens a connection to migrate on and keeps other migrators away
 	// until it is closed.
 	migrator(ctx context.Context) (*migrator, error)

@@ -24,7 +24,11 @@ const migrateThis = "STORE_TEST_MIGRATE"
 
 func TestMain(m *testing.M) {
 	if path := os.Getenv(migrateThis); path != "" {
-		if err := store.Migrate(context.Background(), store.Database{Path: path}); err != nil {
+		database := store.Database{Path: path}
+		if strings.HasPrefix(path, "postgres://") {
+			database = store.Database{URL: path}
+		}
+		if err := store.Migrate(context.Background(), database); err != nil {
 			os.Stderr.WriteString(err.Error())
 			os.Exit(1)
 		}

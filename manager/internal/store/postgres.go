@@ -6,6 +6,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"runtime"
 	"strings"
@@ -127,6 +128,28 @@ func (*postgresServer) begin(tx *gorm.DB) error {
 
 var errReadOnly = errors.New("the database takes no writes: it is a standby, or set to read-only")
 
+// listen hears what the triggers notify: see change_counters_notify.
+func (p *postgresServer) listen(ctx context.Context, heard func()) error {
+	conn, err := pgx.ConnectConfig(ctx, p.config)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookTimeout)
+		defer cancel()
+		_ = conn.Close(last) // nothing was written on it
+	}()
+	if _, err := conn.Exec(ctx, "LISTEN changes"); err != nil {
+		return err
+	}
+	for {
+		heard() // first of what was committed before it listened
+		if _, err := conn.WaitForNotification(ctx); err != nil {
+			return err
+		}
+	}
+}
+
 func (p *postgresServer) schema(ctx context.Context) (int64, error) {
 	db := sql.OpenDB(connector(p.config))
 	defer db.Close()
@@ -207,7 +230,7 @@ func unavailableOnPostgres(err error) bool {
 	if _, ok := errors.AsType[net.Error](err); ok {
 		return true
 	}
-	return pgconn.SafeToRetry(err)
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || pgconn.SafeToRetry(err)
 }
 
 // postgresCounters watches by what pg_current_snapshot tells: it is a list of

@@ -80,6 +80,12 @@ func (f sqliteFile) dataSource(more url.Values) string {
 	return "file:" + (&url.URL{Path: path}).EscapedPath() + "?" + params.Encode()
 }
 
+// listen hears nothing: SQLite notifies nobody.
+func (sqliteFile) listen(ctx context.Context, _ func()) error {
+	<-ctx.Done()
+	return nil
+}
+
 func (f sqliteFile) schema(ctx context.Context) (int64, error) {
 	if _, err := os.Stat(string(f)); errors.Is(err, fs.ErrNotExist) {
 		return 0, fmt.Errorf("open database: %s does not exist: run opensource-manager migrate", f)

@@ -37,6 +37,7 @@ type Options struct {
 // Store is an open database. It is safe for concurrent use.
 type Store struct {
 	engine     engine
+	log        *slog.Logger
 	reserved   []int
 	write      *gorm.DB
 	read       *gorm.DB
@@ -70,7 +71,7 @@ func Open(ctx context.Context, database Database, opts Options) (*Store, error) 
 	if opts.HeartbeatInterval == 0 {
 		opts.HeartbeatInterval = 5 * time.Second
 	}
-	s := &Store{engine: engine, reserved: opts.ReservedPorts, damaged: damagedReports{log: opts.Log}}
+	s := &Store{engine: engine, log: opts.Log, reserved: opts.ReservedPorts, damaged: damagedReports{log: opts.Log}}
 	if err := s.connect(); err != nil {
 		s.Close()
 		return nil, fmt.Errorf("open database %s: %w", database, err)

@@ -163,7 +163,7 @@ func (p *PostgreSQLServer) Start() error {
 	defer p.mu.Unlock()
 	cmd := p.command("/bin/sh", "-c", keeper, "keeper", filepath.Join(p.programs, "postgres"), "-D", p.data(), "-k", p.folder,
 		"-c", "listen_addresses=", "-c", "max_connections=400", "-c", "shared_buffers=32MB",
-		"-c", "fsync=off", "-c", "synchronous_commit=off", "-c", "full_page_writes=off", "-c", "autovacuum=off")
+		"-c", "fsync=off", "-c", "full_page_writes=off")
 	cmd.Env = append(os.Environ(), "FOLDER="+p.folder)
 	var output bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &output, &output
