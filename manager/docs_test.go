@@ -140,7 +140,7 @@ func described(t *testing.T) map[string]string {
 	if err := json.Unmarshal(answer.Body, &api); err != nil {
 		t.Fatal(err)
 	}
-	everywhere := []string{"limit", "offset", "sort", "cascade"}
+	everywhere := []string{"limit", "offset", "sort", "q", "cascade"}
 	list := map[string]string{}
 	for path, operations := range api.Paths {
 		var words []string

@@ -44,6 +44,7 @@ type Server struct {
 	Log *Log
 
 	running *server.Server
+	told    sync.Map // what was found to differ from the description
 	stop    sync.Once
 }
 
@@ -70,6 +71,7 @@ func Start(t testing.TB, o Options) *Server {
 	s := &Server{URL: running.URL(), Store: running.Store, Database: server.DatabaseOf(settings), Config: settings, Log: log, running: running}
 	t.Cleanup(func() { s.Stop(t) })
 	s.AdminKey = s.Key(t, auth.NewKey{Name: "test admin", Role: auth.RoleAdmin})
+	s.Describe(t) // while nothing is broken yet
 	return s
 }
 
@@ -107,8 +109,16 @@ func (s *Server) Call(t testing.TB, method, path string, body any) Answer {
 	return s.Do(t, method, "/api/v1"+path, body, http.Header{"X-Api-Key": {s.AdminKey}})
 }
 
-// Do sends a request to any path with any headers. No redirect is followed.
+// Do sends a request to any path with any headers. No redirect is followed. An
+// answer of the API that is not what its description says fails the test.
 func (s *Server) Do(t testing.TB, method, path string, body any, header http.Header) Answer {
+	t.Helper()
+	answer := s.send(t, method, path, body, header)
+	s.check(t, method, path, answer)
+	return answer
+}
+
+func (s *Server) send(t testing.TB, method, path string, body any, header http.Header) Answer {
 	t.Helper()
 	var content io.Reader
 	switch body := body.(type) {

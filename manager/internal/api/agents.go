@@ -13,7 +13,7 @@ import (
 type agent struct {
 	ID          int64     `json:"id"`
 	SiteID      int64     `json:"siteId"`
-	Hostname    string    `json:"hostname"`
+	Hostname    string    `json:"hostname" example:"agent"`
 	Status      string    `json:"status" enum:"online,late,offline"`
 	FirstSeenAt time.Time `json:"firstSeenAt"`
 	LastSeenAt  time.Time `json:"lastSeenAt"`
@@ -22,7 +22,7 @@ type agent struct {
 	ClockSkewMS *int64    `json:"clockSkewMs" doc:"How far its clock is ahead of the manager's"`
 	Note        *string   `json:"note" doc:"Why there is nothing of its report below; null if all is well"`
 
-	IPv4Address  *string                          `json:"ipv4Address"`
+	IPv4Address  *string                          `json:"ipv4Address" example:"192.0.2.5"`
 	Services     map[string]checkin.ServiceReport `json:"services"`
 	Agent        *checkin.AgentInfo               `json:"agent"`
 	Host         *checkin.HostInfo                `json:"host"`
@@ -64,10 +64,11 @@ type listAgents struct {
 	Paging
 	SiteID   int64  `query:"siteId" minimum:"1"`
 	Hostname string `query:"hostname"`
+	Status   string `query:"status" enum:"online,late,offline" doc:"By what is stored, which may lag by five seconds"`
 }
 
 func (a *API) listAgents(ctx context.Context, in *listAgents) (*page[agent], error) {
-	filter := store.AgentFilter{SiteID: in.SiteID, Hostname: in.Hostname}
+	filter := store.AgentFilter{SiteID: in.SiteID, Hostname: in.Hostname, Presence: store.Presence(in.Status)}
 	rows, total, err := a.store.ListAgents(ctx, filter, in.options())
 	if err != nil {
 		return nil, err

@@ -12,8 +12,8 @@ import (
 // APIKey is a key as it is listed: without its secret part.
 type APIKey struct {
 	ID         int64      `json:"id"`
-	Name       string     `json:"name"`
-	Role       string     `json:"role"`
+	Name       string     `json:"name" example:"deploy"`
+	Role       string     `json:"role" enum:"admin,viewer,agent" example:"agent"`
 	SiteID     *int64     `json:"siteId"`
 	Hostname   *string    `json:"hostname" doc:"The one host that may check in with the key of an enrolled agent"`
 	Prefix     string     `json:"prefix"`
@@ -39,7 +39,7 @@ func showAPIKey(k store.APIKey) APIKey {
 }
 
 type apiKeyCreate struct {
-	Name   string       `json:"name"`
+	Name   string       `json:"name" example:"deploy"`
 	Role   string       `json:"role" enum:"admin,viewer,agent"`
 	SiteID field[int64] `json:"siteId,omitempty" doc:"The one site of an agent key"`
 

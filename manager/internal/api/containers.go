@@ -60,13 +60,15 @@ type listContainers struct {
 	NodeID   int64  `query:"nodeId" minimum:"1"`
 	Hostname string `query:"hostname"`
 	Owner    string `query:"owner"`
+	Address  string `query:"ipv4Address"`
+	MAC      string `query:"macAddress"`
 }
 
 func (a *API) listContainers(ctx context.Context, in *listContainers) (*page[container], error) {
 	if _, err := a.store.GetSite(ctx, in.ID); err != nil {
 		return nil, err
 	}
-	filter := store.ContainerFilter{SiteID: in.ID, NodeID: in.NodeID, Hostname: in.Hostname, Owner: in.Owner}
+	filter := store.ContainerFilter{SiteID: in.ID, NodeID: in.NodeID, Hostname: in.Hostname, Owner: in.Owner, Address: in.Address, MAC: in.MAC}
 	rows, total, err := a.store.ListContainers(ctx, filter, in.options())
 	if err != nil {
 		return nil, err

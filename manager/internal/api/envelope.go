@@ -34,11 +34,12 @@ func respond[T any](value T) *answer[T] { return &answer[T]{data[T]{value}} }
 type Paging struct {
 	Limit  int    `query:"limit" default:"50" minimum:"1" maximum:"500" doc:"Size of a page"`
 	Offset int    `query:"offset" default:"0" minimum:"0" doc:"How many to leave out before the page"`
+	Search string `query:"q" maxLength:"100" doc:"Only what contains this in one of its names, addresses or other texts, in any case" example:"web"`
 	Sort   string `query:"sort" maxLength:"64" doc:"Field to sort by, with - before it for descending; id if not given" example:"-createdAt"`
 }
 
 func (p Paging) options() store.ListOptions {
-	return store.ListOptions{Limit: p.Limit, Offset: p.Offset, Sort: p.Sort}
+	return store.ListOptions{Limit: p.Limit, Offset: p.Offset, Search: p.Search, Sort: p.Sort}
 }
 
 // respondPage shows the rows of a page as JSON records.

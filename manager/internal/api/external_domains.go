@@ -12,7 +12,7 @@ import (
 
 type externalDomain struct {
 	ID            int64     `json:"id"`
-	Name          string    `json:"name"`
+	Name          string    `json:"name" example:"example.com"`
 	AuthServer    *string   `json:"authServer"`
 	DefaultSiteID *int64    `json:"defaultSiteId"`
 	CreatedAt     time.Time `json:"createdAt"`

@@ -116,7 +116,7 @@ func (f fault) addTo(responses map[string]*huma.Response) {
 		response = &huma.Response{
 			Description: http.StatusText(f.status), Headers: f.headers(),
 			Content: map[string]*huma.MediaType{"application/json": {
-				Schema: &huma.Schema{Ref: "#/components/schemas/" + faultSchema}, Examples: map[string]*huma.Example{},
+				Schema: &huma.Schema{Ref: schemaPrefix + faultSchema}, Examples: map[string]*huma.Example{},
 			}},
 		}
 		responses[status] = response
@@ -150,14 +150,18 @@ func (f fault) headers() map[string]*huma.Param {
 	return nil
 }
 
-// documentTags describes the headers of conditional requests.
-func documentTags(o *huma.Operation) {
+// documentTags describes the headers of conditional requests. What decides its
+// own status is shown without a tag.
+func documentTags(o *huma.Operation, ownStatus bool) {
 	text := &huma.Schema{Type: huma.TypeString}
 	header := func(name, doc string) *huma.Param {
 		return &huma.Param{Name: name, In: "header", Description: doc, Schema: text, Example: `"5b6e1f0c6f1d4b0f9d3c2a1b0e9f8d7c"`}
 	}
 	switch o.Method {
 	case http.MethodGet:
+		if ownStatus {
+			return
+		}
 		o.Parameters = append(o.Parameters, header("If-None-Match", "Tags of what the client holds: 304 if it is still the same"))
 		o.Responses["304"] = &huma.Response{Description: "What the client holds is still the same"}
 	case http.MethodPatch, http.MethodPut, http.MethodDelete:

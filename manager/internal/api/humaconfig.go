@@ -41,7 +41,7 @@ const missing = "missing: "
 func humaConfig(version, prefix string) huma.Config {
 	config := huma.DefaultConfig("OpenSource Manager", version)
 	config.CreateHooks = nil
-	config.Components.Schemas = huma.NewMapRegistry("#/components/schemas/", schemaName)
+	config.Components.Schemas = huma.NewMapRegistry(schemaPrefix, schemaName)
 	config.OpenAPIPath, config.DocsPath, config.SchemasPath = "", "", ""
 	config.Formats = map[string]huma.Format{"application/json": {Marshal: huma.DefaultJSONFormat.Marshal, Unmarshal: unmarshalStrict}}
 	config.RejectUnknownQueryParameters = true

@@ -95,9 +95,25 @@ func Refuse(w http.ResponseWriter, r *http.Request, err error) {
 	refused.write(w)
 }
 
-// NoRoute, NoMethod and CrossOrigin are the refusals that routing makes.
+// NoMethod answers a request whose path has other methods; the router has listed
+// these in Allow. OPTIONS asks for that list (RFC 9110 section 9.3.7).
+func NoMethod(w http.ResponseWriter, r *http.Request) {
+	allow := strings.Split(w.Header().Get("Allow"), ", ")
+	if slices.Contains(allow, http.MethodGet) {
+		allow = append(allow, http.MethodHead)
+	}
+	allow = append(allow, http.MethodOptions)
+	slices.Sort(allow)
+	w.Header().Set("Allow", strings.Join(slices.Compact(allow), ", "))
+	if r.Method == http.MethodOptions {
+		w.WriteHeader(http.StatusNoContent)
+		return
+	}
+	Refuse(w, r, errNoMethod)
+}
+
+// NoRoute and CrossOrigin are the other refusals that routing makes.
 func NoRoute(w http.ResponseWriter, r *http.Request)     { Refuse(w, r, errNoRoute) }
-func NoMethod(w http.ResponseWriter, r *http.Request)    { Refuse(w, r, errNoMethod) }
 func CrossOrigin(w http.ResponseWriter, r *http.Request) { Refuse(w, r, errCrossOrigin) }
 
 // Panicked answers a request whose handler has panicked; the cause is logged

@@ -13,9 +13,9 @@ import (
 type node struct {
 	ID          int64     `json:"id"`
 	SiteID      int64     `json:"siteId"`
-	Name        string    `json:"name"`
-	IPv4Address *string   `json:"ipv4Address"`
-	Type        string    `json:"type"`
+	Name        string    `json:"name" example:"pve1"`
+	IPv4Address *string   `json:"ipv4Address" example:"192.0.2.10"`
+	Type        string    `json:"type" example:"proxmox"`
 	CreatedAt   time.Time `json:"createdAt"`
 	UpdatedAt   time.Time `json:"updatedAt"`
 }
@@ -28,9 +28,9 @@ func showNode(n store.Node) node {
 }
 
 type nodePatch struct {
-	Name        field[string] `json:"name,omitempty"`
-	IPv4Address field[string] `json:"ipv4Address,omitempty"`
-	Type        field[string] `json:"type,omitempty" doc:"proxmox, or none for a host that is only listed"`
+	Name        field[string] `json:"name,omitempty" example:"pve1"`
+	IPv4Address field[string] `json:"ipv4Address,omitempty" example:"192.0.2.10"`
+	Type        field[string] `json:"type,omitempty" example:"proxmox" doc:"proxmox, or none for a host that is only listed"`
 }
 
 func (b nodePatch) apply(n *inventory.Node) error {
@@ -51,13 +51,14 @@ type listNodes struct {
 	ByID
 	Paging
 	Name string `query:"name"`
+	Type string `query:"type" enum:"proxmox,none"`
 }
 
 func (a *API) listNodes(ctx context.Context, in *listNodes) (*page[node], error) {
 	if _, err := a.store.GetSite(ctx, in.ID); err != nil {
 		return nil, err
 	}
-	rows, total, err := a.store.ListNodes(ctx, store.NodeFilter{SiteID: in.ID, Name: in.Name}, in.options())
+	rows, total, err := a.store.ListNodes(ctx, store.NodeFilter{SiteID: in.ID, Name: in.Name, Type: in.Type}, in.options())
 	if err != nil {
 		return nil, err
 	}

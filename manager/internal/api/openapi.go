@@ -31,11 +31,14 @@ func serve(c *gin.Context, contentType string, content []byte) {
 	http.ServeContent(c.Writer, c.Request, "", time.Time{}, bytes.NewReader(content))
 }
 
-// describeOpen says which operations need no credentials.
+// describeOpen says which operations need no credentials, and that health
+// answers with its record when the manager is not ready, too.
 func describeOpen(description *huma.OpenAPI) {
-	for _, operation := range []*huma.Operation{description.Paths["/health"].Get, description.Paths["/session"].Post} {
+	health := description.Paths["/health"].Get
+	for _, operation := range []*huma.Operation{health, description.Paths["/session"].Post} {
 		operation.Security = []map[string][]string{}
 	}
+	health.Responses["503"] = &huma.Response{Description: "The manager is not ready", Content: health.Responses["200"].Content}
 }
 
 // describeCheckIn adds the check-in to the description. It is no typed handler
@@ -45,26 +48,27 @@ func describeCheckIn(description *huma.OpenAPI) {
 	request := schemas.Schema(reflect.TypeFor[checkin.Request](), true, "")
 	schemas.SchemaFromRef(request.Ref).AdditionalProperties = true // other versions may know more
 	snapshot := schemas.Schema(reflect.TypeFor[data[checkin.Snapshot]](), true, "")
-	fault := schemas.Schema(reflect.TypeFor[errorBody](), true, "")
-	content := func(s *huma.Schema) map[string]*huma.MediaType {
-		return map[string]*huma.MediaType{"application/json": {Schema: s}}
-	}
-	description.AddOperation(&huma.Operation{
+	schemas.Schema(reflect.TypeFor[errorBody](), true, "")
+	text := &huma.Schema{Type: huma.TypeString}
+	checkIn := huma.Operation{
 		OperationID: "post-agents", Method: http.MethodPost, Path: "/agents", Tags: []string{"agents"},
 		Summary:     "Check in",
 		Description: "An agent reports and gets its site's snapshot, or 304 if If-None-Match lists the snapshot's ETag. docs/protocol.md describes both sides.",
 		Parameters: []*huma.Param{{
-			Name: "If-None-Match", In: "header", Description: "The tag of the snapshot the agent holds",
-			Schema: &huma.Schema{Type: huma.TypeString},
+			Name: "If-None-Match", In: "header", Description: "The tag of the snapshot the agent holds", Schema: text,
 		}},
-		RequestBody: &huma.RequestBody{Required: true, Content: content(request)},
+		RequestBody: &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{jsonType: {Schema: request, Example: exampleOfCheckIn}}},
 		Responses: map[string]*huma.Response{
 			"200": {
-				Description: "The snapshot", Content: content(snapshot),
-				Headers: map[string]*huma.Param{"ETag": {Schema: &huma.Schema{Type: huma.TypeString}}},
+				Description: "The snapshot", Content: map[string]*huma.MediaType{jsonType: {Schema: snapshot}},
+				Headers: map[string]*huma.Param{"ETag": {Description: "Tag of the snapshot", Schema: text}},
 			},
-			"304":     {Description: "The agent holds the current snapshot"},
-			"default": {Description: "Error", Content: content(fault)},
+			"304": {Description: "The agent holds the current snapshot"},
 		},
+	}
+	addFaults(&checkIn, []string{
+		"malformed_json", "bad_request", "unauthorized", "too_many_requests", "forbidden", "cross_origin", "site_not_found",
+		"too_large", "unsupported_media_type", "validation_failed", "internal_error", "unavailable",
 	})
+	description.AddOperation(&checkIn)
 }

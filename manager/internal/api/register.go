@@ -55,7 +55,7 @@ func register[I, O any](g group, method, path, summary string, success int, h ha
 	} else {
 		h = conditional(g, method, path, h)
 	}
-	documentTags(&operation)
+	documentTags(&operation, hasField(reflect.TypeFor[O](), "Status"))
 	huma.Register(g.api, operation, func(ctx context.Context, in *I) (*O, error) {
 		// A fault is told apart from a client that went away by the outer context.
 		bounded, cancel := context.WithTimeout(ctx, databaseTimeout)

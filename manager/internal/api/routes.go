@@ -86,7 +86,7 @@ func (a *API) routes(engine *gin.Engine, checkIn http.Handler) {
 	description := open.api.OpenAPI()
 	describeOpen(description)
 	describeCheckIn(description)
-	describeExamples(description)
+	completeDescription(description)
 	members.GET("/openapi.json", openAPI(open.api, a.log))
 }
 

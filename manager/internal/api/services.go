@@ -15,7 +15,7 @@ type service struct {
 	ID               int64     `json:"id"`
 	SiteID           int64     `json:"siteId"`
 	ContainerID      int64     `json:"containerId"`
-	Type             string    `json:"type"`
+	Type             string    `json:"type" example:"http"`
 	InternalPort     int       `json:"internalPort"`
 	ExternalHostname *string   `json:"externalHostname"`
 	ExternalDomainID *int64    `json:"externalDomainId"`
@@ -95,14 +95,15 @@ func (serviceCreate) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Sche
 type listServices struct {
 	ByID
 	Paging
-	Type string `query:"type" enum:"http,transport,dns"`
+	Type     string `query:"type" enum:"http,transport,dns"`
+	DomainID int64  `query:"externalDomainId" minimum:"1"`
 }
 
 func (a *API) listServices(ctx context.Context, in *listServices) (*page[service], error) {
 	if _, err := a.store.GetContainer(ctx, in.ID); err != nil {
 		return nil, err
 	}
-	filter := store.ServiceFilter{ContainerID: in.ID, Type: inventory.ServiceType(in.Type)}
+	filter := store.ServiceFilter{ContainerID: in.ID, Type: inventory.ServiceType(in.Type), DomainID: in.DomainID}
 	rows, total, err := a.store.ListServices(ctx, filter, in.options())
 	if err != nil {
 		return nil, err

@@ -11,8 +11,8 @@ import (
 
 // session says who is asking and what they may do.
 type session struct {
-	Name     string  `json:"name"`
-	Role     string  `json:"role"`
+	Name     string  `json:"name" example:"ada"`
+	Role     string  `json:"role" enum:"admin,viewer,agent"`
 	SiteID   *int64  `json:"siteId" doc:"The one site of an agent key"`
 	Hostname *string `json:"hostname" doc:"The one host of an enrolled agent's key"`
 }
@@ -26,14 +26,14 @@ func showSession(who auth.Principal) session {
 }
 
 type credentials struct {
-	Name     string `json:"name" maxLength:"200"`
+	Name     string `json:"name" example:"ada" maxLength:"200"`
 	Password string `json:"password" maxLength:"1024"`
 }
 
 func (a *API) signIn(ctx context.Context, in *withBody[credentials]) (*answer[session], error) {
 	who, err := a.auth.SignIn(ctx, auth.RequestOf(ctx).Client, in.Body.Name, in.Body.Password)
 	if errors.Is(err, auth.ErrUnauthorized) {
-		return nil, &Error{Status: http.StatusUnauthorized, Code: "unauthorized", Message: "name or password is wrong"}
+		return nil, &Error{Status: http.StatusUnauthorized, Code: "unauthorized", Message: "name or password is wrong", Header: errUnauthorized.Header}
 	}
 	if err != nil {
 		return nil, err

@@ -12,7 +12,7 @@ import (
 
 type site struct {
 	ID             int64     `json:"id"`
-	Name           string    `json:"name"`
+	Name           string    `json:"name" example:"lab"`
 	InternalDomain *string   `json:"internalDomain"`
 	DHCPRange      *string   `json:"dhcpRange"`
 	SubnetMask     *string   `json:"subnetMask"`
@@ -35,7 +35,7 @@ func showSite(s store.Site) site {
 }
 
 type sitePatch struct {
-	Name           field[string] `json:"name,omitempty"`
+	Name           field[string] `json:"name,omitempty" example:"lab"`
 	InternalDomain field[string] `json:"internalDomain,omitempty" example:"lab.internal"`
 	DHCPRange      field[string] `json:"dhcpRange,omitempty" example:"192.0.2.100,192.0.2.200"`
 	SubnetMask     field[string] `json:"subnetMask,omitempty" example:"255.255.255.0"`

@@ -10,8 +10,8 @@ import (
 
 type user struct {
 	ID         int64      `json:"id"`
-	Name       string     `json:"name"`
-	Role       string     `json:"role"`
+	Name       string     `json:"name" example:"ada"`
+	Role       string     `json:"role" enum:"admin,viewer"`
 	Issuer     *string    `json:"issuer" doc:"The sign-in provider that knows the person; null for whoever has a password here" example:"https://accounts.example.com"`
 	Subject    *string    `json:"subject" doc:"How that provider calls the person, for good"`
 	DisabledAt *time.Time `json:"disabledAt" doc:"Since when the person may not sign in; null if they may"`
@@ -27,7 +27,7 @@ func showUser(u store.User) user {
 }
 
 type userCreate struct {
-	Name     string `json:"name"`
+	Name     string `json:"name" example:"ada"`
 	Role     string `json:"role" enum:"admin,viewer"`
 	Password string `json:"password" doc:"10 characters or more"`
 }

@@ -14,7 +14,7 @@ type volume struct {
 	ID            int64      `json:"id"`
 	SiteID        int64      `json:"siteId"`
 	ContainerID   int64      `json:"containerId"`
-	Name          string     `json:"name"`
+	Name          string     `json:"name" example:"data"`
 	MountPath     string     `json:"mountPath"`
 	Mode          string     `json:"mode"`
 	HostPath      string     `json:"hostPath"`
@@ -36,7 +36,7 @@ func showVolume(v store.Volume) volume {
 }
 
 type volumePatch struct {
-	Name      field[string] `json:"name,omitempty"`
+	Name      field[string] `json:"name,omitempty" example:"data"`
 	MountPath field[string] `json:"mountPath,omitempty" example:"/var/lib/data"`
 	Mode      field[string] `json:"mode,omitempty" doc:"rw or ro"`
 }
@@ -59,13 +59,14 @@ type listVolumes struct {
 	ByID
 	Paging
 	Status string `query:"status" enum:"pending,ready,failed"`
+	Mode   string `query:"mode" enum:"rw,ro"`
 }
 
 func (a *API) listVolumes(ctx context.Context, in *listVolumes) (*page[volume], error) {
 	if _, err := a.store.GetContainer(ctx, in.ID); err != nil {
 		return nil, err
 	}
-	filter := store.VolumeFilter{ContainerID: in.ID, Status: store.VolumeStatus(in.Status)}
+	filter := store.VolumeFilter{ContainerID: in.ID, Status: store.VolumeStatus(in.Status), Mode: in.Mode}
 	rows, total, err := a.store.ListVolumes(ctx, filter, in.options())
 	if err != nil {
 		return nil, err

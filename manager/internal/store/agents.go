@@ -36,6 +36,8 @@ type Agent struct {
 type AgentFilter struct {
 	SiteID   int64
 	Hostname string
+	// Presence is that of what is stored, which may lag by a heartbeat interval.
+	Presence Presence
 }
 
 // Presence says how long ago an agent was last seen.
@@ -77,10 +79,25 @@ var agentSort = map[string]string{"hostname": "hostname", "siteId": "site_id", "
 // lastSeenAt (by what is stored, which may lag by a heartbeat interval).
 func (s *Store) ListAgents(ctx context.Context, filter AgentFilter, opts ListOptions) ([]Agent, int64, error) {
 	query := where(s.read.WithContext(ctx), "site_id", filter.SiteID)
-	agents, total, err := list[Agent](where(query, "hostname", inventory.FoldSearch(filter.Hostname)), opts, agentSort)
+	query = lastSeen(query, filter.Presence)
+	agents, total, err := list[Agent](where(query, "hostname", inventory.FoldSearch(filter.Hostname)), opts, agentSort, "hostname", "peer_address")
 	s.damaged.tell(agents)
 	s.heartbeats.mergeInto(agents)
 	return agents, total, err
+}
+
+// lastSeen chooses agents by their presence, as Agent.Presence tells it.
+func lastSeen(query *gorm.DB, presence Presence) *gorm.DB {
+	online, late := now().Add(-OnlineFor), now().Add(-LateFor)
+	switch presence {
+	case Online:
+		return query.Where("last_seen_at >= ?", online)
+	case Late:
+		return query.Where("last_seen_at < ? AND last_seen_at >= ?", online, late)
+	case Offline:
+		return query.Where("last_seen_at < ?", late)
+	}
+	return query
 }
 
 // GetAgent returns an agent, with the heartbeat that is still in memory, or

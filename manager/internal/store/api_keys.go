@@ -56,7 +56,7 @@ func (s *Store) ListAPIKeys(ctx context.Context, filter APIKeyFilter, opts ListO
 	query = where(query, "site_id", filter.SiteID)
 	query = where(query, "role", filter.Role)
 	query = where(query, "hostname", filter.Hostname)
-	return list[APIKey](query, opts, apiKeySorts)
+	return list[APIKey](query, opts, apiKeySorts, "name", "prefix", "hostname", "created_by")
 }
 
 // GetAPIKey returns a key or ErrNotFound.

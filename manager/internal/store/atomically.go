@@ -11,7 +11,7 @@ type transactionKey struct{}
 // Atomically runs fn in one write transaction. What the methods of the store
 // write with the context that fn gets is part of it, and so is what they read
 // record by record: nobody else writes between the two. An error of fn takes
-// all of it back. fn may be run again if the database asks for that.
+// all of it back.
 func (s *Store) Atomically(ctx context.Context, fn func(context.Context) error) error {
 	return s.update(ctx, func(tx *gorm.DB) error {
 		return fn(context.WithValue(ctx, transactionKey{}, tx))

@@ -28,6 +28,8 @@ type ContainerFilter struct {
 	NodeID   int64
 	Hostname string
 	Owner    string
+	Address  string
+	MAC      string
 }
 
 var containerSort = map[string]string{
@@ -41,7 +43,9 @@ func (s *Store) ListContainers(ctx context.Context, filter ContainerFilter, opts
 	query := where(s.read.WithContext(ctx), "site_id", filter.SiteID)
 	query = where(query, "node_id", filter.NodeID)
 	query = where(query, "hostname", inventory.FoldSearch(filter.Hostname))
-	return list[Container](where(query, "owner", strings.ToLower(filter.Owner)), opts, containerSort)
+	query = where(query, "ipv4_address", filter.Address)
+	query = where(query, "mac_address", strings.ToLower(filter.MAC))
+	return list[Container](where(query, "owner", strings.ToLower(filter.Owner)), opts, containerSort, "hostname", "owner", "ipv4_address", "mac_address")
 }
 
 // GetContainer returns a container or ErrNotFound.

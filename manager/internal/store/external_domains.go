@@ -31,7 +31,7 @@ var domainSort = map[string]string{"name": "name", "createdAt": "created_at", "u
 // match. Sort: id, name, createdAt, updatedAt.
 func (s *Store) ListExternalDomains(ctx context.Context, filter ExternalDomainFilter, opts ListOptions) ([]ExternalDomain, int64, error) {
 	query := where(s.read.WithContext(ctx), "name", inventory.FoldSearch(filter.Name))
-	return list[ExternalDomain](where(query, "default_site_id", filter.DefaultSiteID), opts, domainSort)
+	return list[ExternalDomain](where(query, "default_site_id", filter.DefaultSiteID), opts, domainSort, "name", "auth_server")
 }
 
 // GetExternalDomain returns a domain or ErrNotFound.

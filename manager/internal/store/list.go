@@ -18,6 +18,8 @@ const (
 type ListOptions struct {
 	Limit  int // DefaultLimit if 0, at most MaxLimit; All for everything
 	Offset int
+	// Search chooses what contains it in one of the list's texts, in any case.
+	Search string
 	// Sort is the JSON name of a field, "-" before it for descending; by id
 	// if empty. What cannot be sorted by is an InvalidError of "sort".
 	Sort string
@@ -27,8 +29,15 @@ type ListOptions struct {
 // its clients.
 const All = -1
 
-// list reads one page of T and the number of all that match.
-func list[T any](query *gorm.DB, opts ListOptions, sortable map[string]string) ([]T, int64, error) {
+// list reads one page of T and the number of all that match. The searchable are
+// the columns that opts.Search looks into.
+func list[T any](query *gorm.DB, opts ListOptions, sortable map[string]string, searchable ...string) ([]T, int64, error) {
+	if opts.Search != "" {
+		if len(searchable) == 0 {
+			return nil, 0, invalid("q", "this list cannot be searched")
+		}
+		query = containing(query, opts.Search, searchable...)
+	}
 	query, err := opts.apply(query, sortable)
 	if err != nil {
 		return nil, 0, err

@@ -24,6 +24,7 @@ type Node struct {
 type NodeFilter struct {
 	SiteID int64
 	Name   string
+	Type   string
 }
 
 var nodeSort = map[string]string{"name": "name", "ipv4Address": "ipv4_address", "createdAt": "created_at", "updatedAt": "updated_at"}
@@ -32,7 +33,8 @@ var nodeSort = map[string]string{"name": "name", "ipv4Address": "ipv4_address", 
 // Sort: id, name, ipv4Address, createdAt, updatedAt.
 func (s *Store) ListNodes(ctx context.Context, filter NodeFilter, opts ListOptions) ([]Node, int64, error) {
 	query := where(s.read.WithContext(ctx), "site_id", filter.SiteID)
-	return list[Node](where(query, "name", inventory.FoldSearch(filter.Name)), opts, nodeSort)
+	query = where(query, "type", filter.Type)
+	return list[Node](where(query, "name", inventory.FoldSearch(filter.Name)), opts, nodeSort, "name", "ipv4_address")
 }
 
 // GetNode returns a node or ErrNotFound.

@@ -28,6 +28,7 @@ type ServiceFilter struct {
 	SiteID      int64
 	ContainerID int64
 	Type        inventory.ServiceType
+	DomainID    int64
 }
 
 var serviceSort = map[string]string{
@@ -40,7 +41,8 @@ var serviceSort = map[string]string{
 func (s *Store) ListServices(ctx context.Context, filter ServiceFilter, opts ListOptions) ([]Service, int64, error) {
 	query := where(s.read.WithContext(ctx), "site_id", filter.SiteID)
 	query = where(query, "container_id", filter.ContainerID)
-	return list[Service](where(query, "type", filter.Type), opts, serviceSort)
+	query = where(query, "external_domain_id", filter.DomainID)
+	return list[Service](where(query, "type", filter.Type), opts, serviceSort, "external_hostname", "dns_name")
 }
 
 // GetService returns a service or ErrNotFound.

@@ -33,7 +33,7 @@ func (s *Store) ListSites(ctx context.Context, filter SiteFilter, opts ListOptio
 	if filter.Name != "" {
 		query = query.Where("lower(name) = lower(?)", filter.Name)
 	}
-	return list[Site](query, opts, siteSort)
+	return list[Site](query, opts, siteSort, "name", "internal_domain")
 }
 
 // GetSite returns a site or ErrNotFound.

@@ -42,7 +42,7 @@ var userSorts = map[string]string{"name": "name", "role": "role", "createdAt": "
 // ListUsers returns a page of users and the number of all. Sort: id, name,
 // role, createdAt, updatedAt.
 func (s *Store) ListUsers(ctx context.Context, opts ListOptions) ([]User, int64, error) {
-	return list[User](s.reader(ctx), opts, userSorts)
+	return list[User](s.reader(ctx), opts, userSorts, "name", "issuer", "subject")
 }
 
 // HasUsers reports whether anybody could sign in.

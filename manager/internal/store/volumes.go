@@ -44,6 +44,7 @@ type VolumeFilter struct {
 	SiteID      int64
 	ContainerID int64
 	Status      VolumeStatus
+	Mode        string
 }
 
 // Who owns a new volume's directory, as the site's agent sees it: root of an
@@ -63,7 +64,8 @@ var volumeSort = map[string]string{
 func (s *Store) ListVolumes(ctx context.Context, filter VolumeFilter, opts ListOptions) ([]Volume, int64, error) {
 	query := where(s.read.WithContext(ctx), "site_id", filter.SiteID)
 	query = where(query, "container_id", filter.ContainerID)
-	return list[Volume](where(query, "status", filter.Status), opts, volumeSort)
+	query = where(query, "mode", filter.Mode)
+	return list[Volume](where(query, "status", filter.Status), opts, volumeSort, "name", "mount_path", "host_path", "status_message")
 }
 
 // GetVolume returns a volume or ErrNotFound.
