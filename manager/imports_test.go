@@ -93,6 +93,14 @@ var restricted = []struct {
 		by: []string{"internal/manifest", "internal/api", "cmd/opensource-manager"},
 	},
 	{
+		what: "github.com/prometheus", why: "only the metrics know who reads them",
+		by: []string{"internal/metrics"},
+	},
+	{
+		what: module + "/internal/metrics", why: "only the server measures",
+		by: []string{"internal/metrics", "internal/server"},
+	},
+	{
 		what: module + "/internal/config", why: "settings are read by the program and handed on",
 		by: []string{"internal/config", "internal/server", "cmd/opensource-manager", "servertest"},
 	},

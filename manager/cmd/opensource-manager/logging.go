@@ -10,12 +10,18 @@ import (
 	"syscall"
 
 	slogjournal "github.com/systemd/slog-journal"
+
+	"opensource.internal/manager/internal/config"
 )
 
 // newLogger logs to the journal when stderr is connected to it, else as text
-// on stderr.
-func newLogger(stderr io.Writer, env map[string]string, level slog.Level) *slog.Logger {
-	if file, ok := stderr.(*os.File); ok && isJournal(file, env["JOURNAL_STREAM"]) {
+// on stderr, unless the settings name a format.
+func newLogger(stderr io.Writer, env map[string]string, settings config.Config) *slog.Logger {
+	level := settings.LogLevel
+	if settings.LogFormat == config.LogJSON {
+		return slog.New(slog.NewJSONHandler(stderr, &slog.HandlerOptions{Level: level}))
+	}
+	if file, ok := stderr.(*os.File); ok && settings.LogFormat != config.LogText && isJournal(file, env["JOURNAL_STREAM"]) {
 		if journal, err := slogjournal.NewHandler(&slogjournal.Options{
 			Level:        level,
 			ReplaceAttr:  func(_ []string, a slog.Attr) slog.Attr { a.Key = journalKey(a.Key); return a },

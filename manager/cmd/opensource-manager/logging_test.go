@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"testing"
 
+	"opensource.internal/manager/internal/config"
 	"opensource.internal/manager/internal/store"
 	"opensource.internal/manager/internal/store/storetest"
 )
@@ -24,11 +25,20 @@ func makeNewer(t *testing.T, database store.Database) {
 
 func TestTextOnStderrUnlessItIsTheJournal(t *testing.T) {
 	var stderr bytes.Buffer
-	log := newLogger(&stderr, map[string]string{"JOURNAL_STREAM": "8:15"}, slog.LevelInfo)
+	log := newLogger(&stderr, map[string]string{"JOURNAL_STREAM": "8:15"}, config.Config{})
 	log.Debug("quiet")
 	log.Info("loud", "key", "value")
 	if got := stderr.String(); strings.Contains(got, "quiet") || !strings.Contains(got, "msg=loud key=value") {
 		t.Errorf("%q", got)
+	}
+}
+
+func TestJSONWhenAskedFor(t *testing.T) {
+	var stderr bytes.Buffer
+	newLogger(&stderr, nil, config.Config{LogFormat: config.LogJSON}).Info("loud", "key", "value")
+	line := decode[map[string]any](t, stderr.String())
+	if line["msg"] != "loud" || line["key"] != "value" || line["level"] != "INFO" {
+		t.Errorf("%v", line)
 	}
 }
 

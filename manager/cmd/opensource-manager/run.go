@@ -101,7 +101,7 @@ func execute(ctx context.Context, args []string, env map[string]string, files []
 	if e.mistakes != nil && !regardless {
 		return report(stderr, usageError{e.mistakes})
 	}
-	e.log = newLogger(stderr, env, e.config.LogLevel)
+	e.log = newLogger(stderr, env, e.config)
 	return report(stderr, command.Run(e))
 }
 
@@ -114,6 +114,7 @@ func commandLine() []kong.Option {
 		kong.Vars{
 			"state_directory": config.Defaults.StateDirectory, "listen": config.Defaults.Listen,
 			"loopback_site": config.Defaults.LoopbackSite, "log_level": config.Defaults.LogLevel,
+			"log_format": config.Defaults.LogFormat, "metrics_detail": config.Defaults.MetricsDetail,
 		},
 	}
 }

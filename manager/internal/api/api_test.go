@@ -215,6 +215,41 @@ func TestFaultsOfTheManagerAreNotShown(t *testing.T) {
 	}
 }
 
+// That the manager lives does not depend on its database, that it is ready
+// does. A cookie changes nothing about it: sessions are in the database.
+func TestLivenessAndReadiness(t *testing.T) {
+	s := servertest.Start(t, servertest.Options{})
+	cookie := http.Header{"Cookie": {"opensource_manager_session=stale"}}
+	ok := object{"read": "ok", "write": "ok", "schema": "ok", "changes": "ok"}
+	if diff := cmp.Diff(object{"ready": true, "checks": ok}, servertest.Data[object](t, s.Do(t, "GET", "/api/v1/health/ready", nil, nil))); diff != "" {
+		t.Error(diff)
+	}
+	breakDatabase(t, s)
+	ready := s.Do(t, "GET", "/api/v1/health/ready", nil, nil)
+	if ready.Status != 503 || !strings.Contains(string(ready.Body), `{"ready":false,"checks":{"read":"failed","write":"ok","schema":"failed","changes":"ok"}}`) {
+		t.Errorf("ready: %d %s", ready.Status, ready.Body)
+	}
+	if !strings.Contains(s.Log.String(), `msg="not ready" check=read`) {
+		t.Error("the log does not say why")
+	}
+	if err := s.Store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, method := range []string{"GET", "HEAD"} {
+		live := s.Do(t, method, "/api/v1/health/live", nil, cookie)
+		if live.Status != 200 || live.Header.Get("Cache-Control") != "no-store" {
+			t.Errorf("live without a database: %d %s", live.Status, live.Body)
+		}
+	}
+	if got := servertest.Data[object](t, s.Do(t, "GET", "/api/v1/health/live", nil, cookie)); got["live"] != true {
+		t.Errorf("%v", got)
+	}
+	ready = s.Do(t, "GET", "/api/v1/health/ready", nil, nil)
+	if ready.Status != 503 || !strings.Contains(string(ready.Body), `"changes":"failed"`) {
+		t.Errorf("ready without a database: %d %s", ready.Status, ready.Body)
+	}
+}
+
 func TestHealth(t *testing.T) {
 	s := servertest.Start(t, servertest.Options{})
 	health := servertest.Data[object](t, s.Do(t, "GET", "/api/v1/health", nil, nil))

@@ -52,3 +52,63 @@ func (a *API) schema(ctx context.Context) (int64, error) {
 	}
 	return version, nil
 }
+
+// alive is for whoever restarts a manager that hangs. It asks nobody: a restart
+// mends no database.
+func (a *API) alive(context.Context, *empty) (*aliveAnswer, error) {
+	return &aliveAnswer{CacheControl: "no-store", Body: data[alive]{alive{Live: true}}}, nil
+}
+
+type alive struct {
+	Live bool `json:"live"`
+}
+
+type aliveAnswer struct {
+	CacheControl string `header:"Cache-Control"`
+	Body         data[alive]
+}
+
+// readiness is for load balancers: whether this manager can answer.
+type readiness struct {
+	Ready  bool       `json:"ready" doc:"Whether all checks are ok"`
+	Checks readyCheck `json:"checks"`
+}
+
+// readyCheck has "ok" or "failed" for each; why something failed is in the log.
+type readyCheck struct {
+	Read    string `json:"read" enum:"ok,failed" doc:"The database can be read"`
+	Write   string `json:"write" enum:"ok,failed" doc:"The database can be written"`
+	Schema  string `json:"schema" enum:"ok,failed" doc:"The database has the schema that this version knows"`
+	Changes string `json:"changes" enum:"ok,failed" doc:"Changes that others make to the database are noticed"`
+}
+
+type readinessAnswer struct {
+	Status       int
+	CacheControl string `header:"Cache-Control"`
+	Body         data[readiness]
+}
+
+func (a *API) readiness(ctx context.Context, _ *empty) (*readinessAnswer, error) {
+	shown := readiness{Ready: true}
+	for _, check := range []struct {
+		name   string
+		result *string
+		try    func(context.Context) error
+	}{
+		{"read", &shown.Checks.Read, a.store.Ping},
+		{"write", &shown.Checks.Write, a.store.Writable},
+		{"schema", &shown.Checks.Schema, a.store.SchemaFits},
+		{"changes", &shown.Checks.Changes, func(ctx context.Context) error { _, err := a.store.Versions(ctx); return err }},
+	} {
+		*check.result = "ok"
+		if err := check.try(ctx); err != nil {
+			*check.result, shown.Ready = "failed", false
+			a.log.WarnContext(ctx, "not ready", "check", check.name, "err", err)
+		}
+	}
+	answer := &readinessAnswer{Status: http.StatusOK, CacheControl: "no-store", Body: data[readiness]{shown}}
+	if !shown.Ready {
+		answer.Status = http.StatusServiceUnavailable
+	}
+	return answer, nil
+}

@@ -34,11 +34,14 @@ func serve(c *gin.Context, contentType string, content []byte) {
 // describeOpen says which operations need no credentials, and that health
 // answers with its record when the manager is not ready, too.
 func describeOpen(description *huma.OpenAPI) {
-	health := description.Paths["/health"].Get
-	for _, operation := range []*huma.Operation{health, description.Paths["/session"].Post} {
-		operation.Security = []map[string][]string{}
+	for _, path := range []string{"/health", "/health/live", "/health/ready"} {
+		description.Paths[path].Get.Security = []map[string][]string{}
 	}
-	health.Responses["503"] = &huma.Response{Description: "The manager is not ready", Content: health.Responses["200"].Content}
+	for _, path := range []string{"/health", "/health/ready"} {
+		answers := description.Paths[path].Get.Responses
+		answers["503"] = &huma.Response{Description: "The manager is not ready", Content: answers["200"].Content}
+	}
+	description.Paths["/session"].Post.Security = []map[string][]string{}
 }
 
 // describeCheckIn adds the check-in to the description. It is no typed handler

@@ -16,6 +16,8 @@ func (a *API) routes(engine *gin.Engine, checkIn http.Handler) {
 	shown := records{map[string]readTag{}, map[reflect.Type]bool{}}
 	open := group{humagin.NewWithGroup(engine, engine.Group(basePath), config), a.store, shown, nil}
 	get(open, "/health", "Whether the manager is alive and ready", a.health)
+	get(open, "/health/live", "Whether the manager is alive, whatever its database does", a.alive)
+	get(open, "/health/ready", "Whether the manager can do its work, and if not, what it lacks", a.readiness)
 	post(open, "/session", "Sign in", a.signIn, mayFail("unauthorized", "too_many_requests"))
 
 	someone := group{humagin.NewWithGroup(engine, engine.Group(basePath, a.someone), config), a.store, shown, []string{"unauthorized", "too_many_requests"}}

@@ -98,6 +98,9 @@ func (a *Auth) tidy(ctx context.Context) {
 // Client is the address of who is asking, for logs and limits.
 func (a *Auth) Client(r *http.Request) netip.Addr { return a.proxies.Client(r) }
 
+// RequestID is the id that a trusted proxy gave a request, "" if none.
+func (a *Auth) RequestID(r *http.Request) string { return a.proxies.RequestID(r) }
+
 // Sessions wraps what people use with a browser: it reads the session cookie
 // and sets it when the session has changed.
 func (a *Auth) Sessions(next http.Handler) http.Handler {

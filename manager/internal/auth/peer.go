@@ -37,6 +37,24 @@ func (p Proxies) Client(r *http.Request) netip.Addr {
 	return client
 }
 
+// maxRequestID is more than the ids that proxies make up need, in bytes.
+const maxRequestID = 64
+
+// RequestID is the id that a trusted proxy gave a request, "" if there is none
+// or it is odd: it goes into the log.
+func (p Proxies) RequestID(r *http.Request) string {
+	sent := r.Header["X-Request-Id"]
+	if len(sent) != 1 || len(sent[0]) > maxRequestID || !p.trusts(Peer(r)) {
+		return ""
+	}
+	for _, c := range sent[0] {
+		if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("-_.:", c)) {
+			return ""
+		}
+	}
+	return sent[0]
+}
+
 func (p Proxies) trusts(addr netip.Addr) bool {
 	for _, network := range p {
 		if network.Contains(addr) {

@@ -21,11 +21,28 @@ type Request struct {
 	// ID is how log and client speak of the request.
 	ID  string
 	Log *slog.Logger
+	// Noted is filled while the request is answered, for what is said of it
+	// afterwards; nil if nobody wants to know.
+	Noted *Noted
+}
+
+// Noted is what is found out about a request on its way.
+type Noted struct {
+	// Route is the pattern that the path matched, "" if none.
+	Route string
+	// Actor is who sent it, as far as credentials were asked for.
+	Actor store.Actor
 }
 
 // Logger names the request in every line. It is made only when something is
 // to be said: check-ins are many.
 func (r Request) Logger() *slog.Logger { return r.Log.With("request", r.ID) }
+
+func (r Request) note(who store.Actor) {
+	if r.Noted != nil {
+		r.Noted.Actor = who
+	}
+}
 
 // WithRequest puts the description of a request into its context.
 func WithRequest(ctx context.Context, r Request) context.Context {
@@ -48,5 +65,6 @@ func AsActor(ctx context.Context, who Principal) context.Context {
 	if request.Client.IsValid() {
 		actor.Address = request.Client.String()
 	}
+	request.note(actor)
 	return store.WithActor(ctx, actor)
 }

@@ -33,7 +33,9 @@ func (a *Auth) Person(ctx context.Context) (Principal, error) {
 			return Principal{}, err
 		}
 	}
-	return person(user), nil
+	who := person(user)
+	RequestOf(ctx).note(store.Actor{Kind: who.Kind, ID: who.ID, Name: who.Name})
+	return who, nil
 }
 
 func person(user store.User) Principal {

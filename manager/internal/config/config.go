@@ -27,6 +27,9 @@ type Flags struct {
 	TrustedProxies string `help:"Comma-separated networks whose X-Forwarded-For is believed (TRUSTED_PROXIES, default none)." placeholder:"CIDR"`
 	LoopbackSite   string `help:"Site whose agent may check in over loopback without a key until the site has one of its own; 0 or off for none (LOOPBACK_SITE, default ${loopback_site})." placeholder:"N"`
 	LogLevel       string `help:"debug, info, warn or error (LOG_LEVEL, default ${log_level})." placeholder:"LEVEL" complete:"debug,info,warn,error"`
+	LogFormat      string `help:"text or json on stderr, or auto: the journal if stderr is connected to it, else text (LOG_FORMAT, default ${log_format})." placeholder:"FORMAT" complete:"auto,text,json"`
+	MetricsListen  string `help:"Another address to serve /metrics on, without credentials (METRICS_LISTEN, default none)." placeholder:"ADDR:PORT"`
+	MetricsDetail  string `help:"Up to how many sites, and up to how many agents, each has series of its own in /metrics (METRICS_DETAIL, default ${metrics_detail})." placeholder:"N"`
 }
 
 // Defaults are the settings that hold when nothing is given.
@@ -35,7 +38,16 @@ var Defaults = Flags{
 	Listen:         "127.0.0.1:3000",
 	LoopbackSite:   "1",
 	LogLevel:       "info",
+	LogFormat:      LogAuto,
+	MetricsDetail:  "500",
 }
+
+// The values of LOG_FORMAT.
+const (
+	LogAuto = "auto"
+	LogText = "text"
+	LogJSON = "json"
+)
 
 // Config is a checked configuration.
 type Config struct {
@@ -51,6 +63,11 @@ type Config struct {
 	// LoopbackSite is 0 when trust in loopback is switched off.
 	LoopbackSite int64
 	LogLevel     slog.Level
+	LogFormat    string
+	// MetricsListen is "" if /metrics is served on Listen only, to whoever may
+	// read there.
+	MetricsListen string
+	MetricsDetail int
 }
 
 // Secret is a text that is never shown.
@@ -108,6 +125,9 @@ func Explain(flags Flags, env map[string]string, files ...string) (Config, []Set
 	read("TRUSTED_PROXIES", flags.TrustedProxies, Defaults.TrustedProxies, into(&c.TrustedProxies, parseProxies))
 	read("LOOPBACK_SITE", flags.LoopbackSite, Defaults.LoopbackSite, into(&c.LoopbackSite, parseSite))
 	read("LOG_LEVEL", flags.LogLevel, Defaults.LogLevel, into(&c.LogLevel, parseLevel))
+	read("LOG_FORMAT", flags.LogFormat, Defaults.LogFormat, into(&c.LogFormat, parseFormat))
+	read("METRICS_LISTEN", flags.MetricsListen, Defaults.MetricsListen, into(&c.MetricsListen, parseListen))
+	read("METRICS_DETAIL", flags.MetricsDetail, Defaults.MetricsDetail, into(&c.MetricsDetail, parseDetail))
 	return c, settings, errors.Join(append([]error{unread}, mistakes...)...)
 }
 
@@ -254,4 +274,20 @@ func parseLevel(value string) (slog.Level, error) {
 		return 0, fmt.Errorf("%q is not debug, info, warn or error", value)
 	}
 	return level, nil
+}
+
+func parseFormat(value string) (string, error) {
+	switch value {
+	case LogAuto, LogText, LogJSON:
+		return value, nil
+	}
+	return "", fmt.Errorf("%q is not auto, text or json", value)
+}
+
+func parseDetail(value string) (int, error) {
+	n, err := strconv.Atoi(value)
+	if err != nil || n < 0 {
+		return 0, fmt.Errorf("%q is not a number of sites and agents, 0 or more", value)
+	}
+	return n, nil
 }

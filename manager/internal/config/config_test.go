@@ -23,6 +23,8 @@ func TestDefaults(t *testing.T) {
 		Listen:         "127.0.0.1:3000",
 		LoopbackSite:   1,
 		LogLevel:       slog.LevelInfo,
+		LogFormat:      "auto",
+		MetricsDetail:  500,
 	}
 	if diff := cmp.Diff(want, c); diff != "" {
 		t.Error(diff)
@@ -72,6 +74,9 @@ func TestEveryMistakeIsNamedAtOnce(t *testing.T) {
 		"TRUSTED_PROXIES": "192.0.2.0/24,nonsense",
 		"LOOPBACK_SITE":   "1abc",
 		"LOG_LEVEL":       "loud",
+		"LOG_FORMAT":      "xml",
+		"METRICS_LISTEN":  "9300",
+		"METRICS_DETAIL":  "many",
 	}
 	_, err := Load(Flags{}, bad)
 	if err == nil {
@@ -133,6 +138,9 @@ func TestRefusedValues(t *testing.T) {
 		"LISTEN":          {"3000", "127.0.0.1", "127.0.0.1:0", "127.0.0.1:65536", "127.0.0.1:http", "::1:3000:"},
 		"PUBLIC_URL":      {"ftp://example.com", "https://", "https://user:pw@example.com", "https://example.com/?a=b", "https://example.com/a#b", "https://example.com/a b", "https://example.com/../x", "https://example.com/a//b"},
 		"TRUSTED_PROXIES": {"192.0.2.1", "192.0.2.0/33", ",", "192.0.2.0/24,"},
+		"METRICS_DETAIL":  {"-1", "1.5", "off"},
+		"METRICS_LISTEN":  {"localhost:9300", "9300"},
+		"LOG_FORMAT":      {"JSON", "logfmt"},
 		"LOOPBACK_SITE":   {"-1", "one", "1.0", "99999999999999999999"},
 	} {
 		for _, value := range values {

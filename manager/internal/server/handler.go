@@ -13,30 +13,33 @@ import (
 	"opensource.internal/manager/internal/auth"
 	"opensource.internal/manager/internal/config"
 	"opensource.internal/manager/internal/dashboard"
+	"opensource.internal/manager/internal/metrics"
 	"opensource.internal/manager/internal/snapshot"
 	"opensource.internal/manager/internal/store"
 )
 
 // newHandler is everything between the connection and the handlers, from the
 // outside in.
-func newHandler(c config.Config, version string, s *store.Store, a *auth.Auth, log *slog.Logger) http.Handler {
-	handler := withSessions(a, newRouter(c, version, s, a, log))
+func newHandler(c config.Config, version string, s *store.Store, a *auth.Auth, m *metrics.Metrics, log *slog.Logger) http.Handler {
+	handler := withSessions(a, newRouter(c, version, s, a, m, log))
 	handler = sameOrigin(c.PublicURL, handler)
 	handler = withoutPrefix(c.Prefix(), handler)
-	return described(a, log, headAsGet(handler))
+	return described(a, m, log, headAsGet(handler))
 }
 
 // newRouter holds the routes of the API and of the pages.
-func newRouter(c config.Config, version string, s *store.Store, a *auth.Auth, log *slog.Logger) http.Handler {
+func newRouter(c config.Config, version string, s *store.Store, a *auth.Auth, m *metrics.Metrics, log *slog.Logger) http.Handler {
 	gin.SetMode(gin.ReleaseMode)
 	engine := gin.New()
 	_ = engine.SetTrustedProxies(nil) // cannot fail without proxies; ours are in auth
 	engine.ForwardedByClientIP = false
 	engine.RedirectTrailingSlash = false
 	engine.HandleMethodNotAllowed = true
-	engine.Use(gin.CustomRecoveryWithWriter(nil, recovered))
+	engine.Use(noteRoute, gin.CustomRecoveryWithWriter(nil, recovered))
 	engine.NoMethod(func(c *gin.Context) { api.NoMethod(c.Writer, c.Request) })
+	engine.GET("/metrics", forReaders(a, m.Handler()))
 	snapshots := snapshot.NewCache(s)
+	snapshots.OnBuild = m.Built
 	checkIn := api.NewCheckIn(api.CheckInOptions{Store: s, Snapshots: snapshots, Authorize: a.AuthorizeCheckIn, Log: log})
 	api.Register(engine, api.Options{
 		Store: s, Auth: a, Snapshots: snapshots, CheckIn: checkIn, Log: log, PublicURL: c.PublicURL, Version: version,
@@ -54,6 +57,30 @@ func newRouter(c config.Config, version string, s *store.Store, a *auth.Auth, lo
 
 func isAPI(u *url.URL) bool { return u.Path == "/api" || strings.HasPrefix(u.Path, "/api/") }
 
+// noteRoute notes which route a request has taken: its path is the client's to
+// choose, and is neither counted nor logged.
+func noteRoute(c *gin.Context) {
+	if noted := auth.RequestOf(c.Request.Context()).Noted; noted != nil {
+		noted.Route = c.FullPath()
+	}
+}
+
+// forReaders lets those through who may read.
+func forReaders(a *auth.Auth, next http.Handler) gin.HandlerFunc {
+	return func(c *gin.Context) {
+		who, err := a.Authenticate(c.Request)
+		if err == nil && !who.Role.CanRead() {
+			err = auth.ErrForbidden
+		}
+		if err != nil {
+			api.Refuse(c.Writer, c.Request, err)
+			return
+		}
+		_ = auth.AsActor(c.Request.Context(), who) // for the log
+		next.ServeHTTP(c.Writer, c.Request)
+	}
+}
+
 func isCheckIn(r *http.Request) bool {
 	return r.Method == http.MethodPost && r.URL.Path == "/api/v1/agents"
 }
@@ -68,12 +95,13 @@ func recovered(c *gin.Context, cause any) {
 }
 
 // withSessions loads the session of whoever may have one. Check-ins never do:
-// they stay out, so that none can create or use a session.
+// they stay out, so that none can create or use a session. Whether the manager
+// lives must not depend on the database, in which sessions are.
 func withSessions(a *auth.Auth, next http.Handler) http.Handler {
 	a.OnSessionError(api.Refuse)
 	people := a.Sessions(next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if isCheckIn(r) {
+		if isCheckIn(r) || r.URL.Path == "/api/v1/health/live" {
 			next.ServeHTTP(w, r)
 			return
 		}

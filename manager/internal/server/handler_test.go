@@ -11,6 +11,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"opensource.internal/manager/internal/auth"
+	"opensource.internal/manager/internal/metrics"
 )
 
 func TestPanicIsAnsweredAndLogged(t *testing.T) {
@@ -19,7 +20,7 @@ func TestPanicIsAnsweredAndLogged(t *testing.T) {
 	engine.Use(gin.CustomRecoveryWithWriter(nil, recovered))
 	engine.GET("/", func(*gin.Context) { panic("the cause") })
 	var log bytes.Buffer
-	handler := described(auth.New(auth.Options{}), slog.New(slog.NewTextHandler(&log, nil)), engine)
+	handler := described(auth.New(auth.Options{}), metrics.New(metrics.Options{}), slog.New(slog.NewTextHandler(&log, nil)), engine)
 
 	answer := httptest.NewRecorder()
 	handler.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/", nil))

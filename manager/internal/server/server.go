@@ -17,6 +17,7 @@ import (
 
 	"opensource.internal/manager/internal/auth"
 	"opensource.internal/manager/internal/config"
+	"opensource.internal/manager/internal/metrics"
 	"opensource.internal/manager/internal/store"
 )
 
@@ -35,6 +36,10 @@ type Server struct {
 	stopBackground context.CancelFunc
 	running        sync.WaitGroup
 	failed         chan error
+
+	metrics         *metrics.Metrics
+	metricsListener net.Listener // nil if there is no such address
+	metricsHTTP     *http.Server
 }
 
 // Run serves until the context ends, and tells systemd when it is ready.
@@ -60,10 +65,15 @@ func Start(ctx context.Context, c config.Config, version string, log *slog.Logge
 	if s.listener, err = net.Listen("tcp", c.Listen); err != nil {
 		return nil, fmt.Errorf("listen: %w", err)
 	}
-	if s.Store, err = openStore(ctx, c, s.port(), log); err != nil {
+	if err := s.listenForMetrics(c.MetricsListen); err != nil {
 		return nil, errors.Join(err, s.listener.Close())
 	}
+	if s.Store, err = openStore(ctx, c, s.port(), log); err != nil {
+		return nil, errors.Join(err, s.closeListeners())
+	}
+	s.metrics = metrics.New(metrics.Options{Store: s.Store, Log: log, Version: version, Detail: c.MetricsDetail})
 	s.serve(c, version)
+	s.serveMetrics()
 	s.warnIfOpen()
 	log.Info("serving", "address", s.listener.Addr().String(), "database", DatabaseOf(c), "version", version)
 	return s, nil
@@ -93,7 +103,7 @@ func (s *Server) serve(c config.Config, version string) {
 	s.running.Go(func() { s.newTasks(c).Run(background) })
 
 	s.http = &http.Server{
-		Handler:           newHandler(c, version, s.Store, a, s.log),
+		Handler:           newHandler(c, version, s.Store, a, s.metrics, s.log),
 		ReadHeaderTimeout: 10 * time.Second,
 		ReadTimeout:       30 * time.Second,
 		WriteTimeout:      60 * time.Second,
@@ -117,6 +127,7 @@ func (s *Server) Stop() error {
 		s.log.Warn("requests were cut off", "err", err)
 		_ = s.http.Close() // what it reports was just logged
 	}
+	s.stopMetrics()
 	s.stopBackground()
 	s.running.Wait()
 	if err := s.Store.Close(); err != nil {
@@ -124,6 +135,14 @@ func (s *Server) Stop() error {
 	}
 	s.log.Info("stopped")
 	return nil
+}
+
+func (s *Server) closeListeners() error {
+	err := s.listener.Close()
+	if s.metricsListener != nil {
+		err = errors.Join(err, s.metricsListener.Close())
+	}
+	return err
 }
 
 // URL is where the server listens.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"opensource.internal/agent/checkin"
 	"opensource.internal/manager/internal/store"
@@ -35,6 +36,10 @@ type VolumeResult struct {
 // snapshot is built anew only when its site's change counter has moved,
 // whoever moved it. It is safe for concurrent use.
 type Cache struct {
+	// OnBuild, if set, is told how long each build took and how it ended. It is
+	// set before the cache is used.
+	OnBuild func(took time.Duration, err error)
+
 	store *store.Store
 	sites sync.Map // site id → *cached
 }
@@ -91,9 +96,12 @@ func (c *Cache) At(ctx context.Context, siteID int64, versions store.Versions) (
 	if current := site.current.Load(); current != nil && current.version >= wanted {
 		return current, nil
 	}
+	began := time.Now()
 	published, err := c.store.Publish(ctx, siteID, encode)
 	if errors.Is(err, store.ErrNotFound) {
 		c.sites.Delete(siteID)
+	} else if c.OnBuild != nil {
+		c.OnBuild(time.Since(began), err)
 	}
 	if err != nil {
 		return nil, err

@@ -52,6 +52,8 @@ type engine interface {
 	// migrator opens a connection to migrate on and keeps other migrators away
 	// until it is closed.
 	migrator(ctx context.Context) (*migrator, error)
+	// size is how much room the database takes, in bytes.
+	size(tx *gorm.DB) (int64, error)
 	// schema is the schema version: 0 for a database without tables.
 	schema(ctx context.Context) (int64, error)
 }

@@ -150,6 +150,11 @@ func (p *postgresServer) listen(ctx context.Context, heard func()) error {
 	}
 }
 
+func (*postgresServer) size(tx *gorm.DB) (size int64, err error) {
+	err = tx.Raw("SELECT pg_database_size(current_database())").Scan(&size).Error
+	return size, err
+}
+
 func (p *postgresServer) schema(ctx context.Context) (int64, error) {
 	db := sql.OpenDB(connector(p.config))
 	defer db.Close()

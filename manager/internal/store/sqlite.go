@@ -86,6 +86,22 @@ func (sqliteFile) listen(ctx context.Context, _ func()) error {
 	return nil
 }
 
+// size is that of the file and of what was not moved there yet from the
+// write-ahead log.
+func (f sqliteFile) size(*gorm.DB) (size int64, err error) {
+	for _, path := range []string{string(f), string(f) + "-wal"} {
+		info, err := os.Stat(path)
+		if errors.Is(err, fs.ErrNotExist) && path != string(f) {
+			continue
+		}
+		if err != nil {
+			return 0, err
+		}
+		size += info.Size()
+	}
+	return size, nil
+}
+
 func (f sqliteFile) schema(ctx context.Context) (int64, error) {
 	if _, err := os.Stat(string(f)); errors.Is(err, fs.ErrNotExist) {
 		return 0, fmt.Errorf("open database: %s does not exist: run opensource-manager migrate", f)

@@ -38,6 +38,7 @@ type Options struct {
 type Store struct {
 	engine     engine
 	log        *slog.Logger
+	name       string // of the database
 	reserved   []int
 	write      *gorm.DB
 	read       *gorm.DB
@@ -71,7 +72,7 @@ func Open(ctx context.Context, database Database, opts Options) (*Store, error) 
 	if opts.HeartbeatInterval == 0 {
 		opts.HeartbeatInterval = 5 * time.Second
 	}
-	s := &Store{engine: engine, log: opts.Log, reserved: opts.ReservedPorts, damaged: damagedReports{log: opts.Log}}
+	s := &Store{engine: engine, name: database.String(), log: opts.Log, reserved: opts.ReservedPorts, damaged: damagedReports{log: opts.Log}}
 	if err := s.connect(); err != nil {
 		s.Close()
 		return nil, fmt.Errorf("open database %s: %w", database, err)

@@ -1,0 +1,72 @@
+package metrics
+
+import (
+	"context"
+	"database/sql"
+	"maps"
+	"slices"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"opensource.internal/manager/internal/store"
+)
+
+var (
+	readyDesc      = describe("ready", "Whether the database can be read and written.")
+	schemaDesc     = describe("database_schema_version", "Number of the last migration of the database.")
+	sizeDesc       = describe("database_size_bytes", "Room that the database takes.")
+	openDesc       = describe("database_connections", "Open connections to the database.", "pool", "state")
+	maxDesc        = describe("database_connections_max", "Connections that may be open at once; 0 is no limit.", "pool")
+	waitsDesc      = describe("database_connection_waits_total", "Times that a connection was waited for.", "pool")
+	waitedDesc     = describe("database_connection_wait_seconds_total", "Time that was spent waiting for a connection.", "pool")
+	heartbeatsDesc = describe("heartbeats_pending", "Agents whose latest heartbeat is in memory only; it is stored within seconds.")
+)
+
+// database reads, at a scrape, how the database is.
+type database struct{ store *store.Store }
+
+func newDatabase(o Options) database { return database{o.Store} }
+
+// Describe implements prometheus.Collector.
+func (database) Describe(to chan<- *prometheus.Desc) {
+	for _, desc := range []*prometheus.Desc{readyDesc, schemaDesc, sizeDesc, openDesc, maxDesc, waitsDesc, waitedDesc, heartbeatsDesc} {
+		to <- desc
+	}
+}
+
+// Collect implements prometheus.Collector. A database that does not answer is
+// no reason to show nothing.
+func (c database) Collect(to chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), scrapeTimeout)
+	defer cancel()
+	ready := 1
+	if c.store.Ping(ctx) != nil || c.store.Writable(ctx) != nil {
+		ready = 0
+	}
+	to <- gauge(readyDesc, ready)
+	to <- gauge(heartbeatsDesc, c.store.PendingHeartbeats())
+	pools := c.store.Pools()
+	for _, name := range slices.Sorted(maps.Keys(pools)) {
+		collectPool(to, name, pools[name])
+	}
+	if ready == 0 {
+		return
+	}
+	if version, err := c.store.SchemaVersion(ctx); err == nil {
+		to <- gauge(schemaDesc, int(version))
+	}
+	if size, err := c.store.Size(ctx); err == nil {
+		to <- gauge(sizeDesc, float64(size))
+	}
+}
+
+func collectPool(to chan<- prometheus.Metric, name string, stats sql.DBStats) {
+	counter := func(desc *prometheus.Desc, value float64) {
+		to <- prometheus.MustNewConstMetric(desc, prometheus.CounterValue, value, name)
+	}
+	to <- gauge(openDesc, stats.InUse, name, "in_use")
+	to <- gauge(openDesc, stats.Idle, name, "idle")
+	to <- gauge(maxDesc, stats.MaxOpenConnections, name)
+	counter(waitsDesc, float64(stats.WaitCount))
+	counter(waitedDesc, stats.WaitDuration.Seconds())
+}

@@ -1,0 +1,46 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+)
+
+// listenForMetrics opens the address on which /metrics is served without
+// credentials, if there is one.
+func (s *Server) listenForMetrics(address string) (err error) {
+	if address == "" {
+		return nil
+	}
+	if s.metricsListener, err = net.Listen("tcp", address); err != nil {
+		return fmt.Errorf("listen for metrics: %w", err)
+	}
+	return nil
+}
+
+func (s *Server) serveMetrics() {
+	if s.metricsListener == nil {
+		return
+	}
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", s.metrics.Handler())
+	s.metricsHTTP = &http.Server{
+		Handler: mux, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second,
+		WriteTimeout: 60 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 32 << 10,
+	}
+	s.running.Go(func() {
+		if err := s.metricsHTTP.Serve(s.metricsListener); !errors.Is(err, http.ErrServerClosed) {
+			s.log.Error("serve metrics", "err", err) // no reason to stop serving agents
+		}
+	})
+	s.log.Info("serving metrics without credentials", "address", s.metricsListener.Addr().String())
+}
+
+// stopMetrics cuts off a scrape: the next one finds another manager.
+func (s *Server) stopMetrics() {
+	if s.metricsHTTP != nil {
+		_ = s.metricsHTTP.Close() // nothing is lost
+	}
+}
