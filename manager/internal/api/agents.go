@@ -13,6 +13,7 @@ import (
 type agent struct {
 	ID          int64     `json:"id"`
 	SiteID      int64     `json:"siteId"`
+	Pin         *pin      `json:"pin" doc:"Set if the site's agents get another revision than the latest one"`
 	Hostname    string    `json:"hostname" example:"agent"`
 	Status      string    `json:"status" enum:"online,late,offline"`
 	FirstSeenAt time.Time `json:"firstSeenAt"`
@@ -33,10 +34,10 @@ type agent struct {
 	Drift        store.KeptDrift                  `json:"drift" doc:"Files that were edited on the host, by service: the last time within a day"`
 }
 
-func showAgent(now time.Time) func(store.Agent) agent {
+func showAgent(now time.Time, pins map[int64]*pin) func(store.Agent) agent {
 	return func(a store.Agent) agent {
 		shown := agent{
-			ID: a.ID, SiteID: a.SiteID, Hostname: a.Hostname, Status: string(a.Presence(now)),
+			ID: a.ID, SiteID: a.SiteID, Pin: pins[a.SiteID], Hostname: a.Hostname, Status: string(a.Presence(now)),
 			FirstSeenAt: a.FirstSeenAt.UTC(), LastSeenAt: a.LastSeenAt.UTC(), ChangedAt: a.ChangedAt.UTC(),
 			PeerAddress: text(a.PeerAddress), ClockSkewMS: a.ClockSkewMS,
 			IPv4Address: text(string(a.Report.IPv4Address)), Services: a.Report.Services,
@@ -73,7 +74,11 @@ func (a *API) listAgents(ctx context.Context, in *listAgents) (*page[agent], err
 	if err != nil {
 		return nil, err
 	}
-	return respondPage(rows, total, in.Paging, showAgent(time.Now())), nil
+	pins, err := a.pins(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return respondPage(rows, total, in.Paging, showAgent(time.Now(), pins)), nil
 }
 
 func (a *API) getAgent(ctx context.Context, in *ByID) (*answer[agent], error) {
@@ -81,7 +86,11 @@ func (a *API) getAgent(ctx context.Context, in *ByID) (*answer[agent], error) {
 	if err != nil {
 		return nil, err
 	}
-	return respond(showAgent(time.Now())(row)), nil
+	pins, err := a.pins(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return respond(showAgent(time.Now(), pins)(row)), nil
 }
 
 func (a *API) deleteAgent(ctx context.Context, in *ByID) (*empty, error) {

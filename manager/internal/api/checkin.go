@@ -222,6 +222,7 @@ func newResults(told *told, current *snapshot.Current) (results map[int64]checki
 	for id, report := range told.volumes {
 		known, ours := current.Volumes[id]
 		switch {
+		case current.Moot[id]:
 		case !ours:
 			foreign = append(foreign, id)
 		case known != resultOf(report):

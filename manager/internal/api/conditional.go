@@ -158,6 +158,14 @@ func conditional[I, O any](g group, method, path string, write handler[I, O]) ha
 	}
 }
 
+// matchesItself leaves If-Match to the handler, and documents it.
+func matchesItself(o *huma.Operation) {
+	o.Metadata = map[string]any{ownMatch: true}
+	o.Parameters = append(o.Parameters, tagHeader("If-Match", "The tag of what the client has looked at: 412 if it is another one by now"))
+}
+
+const ownMatch = "matches itself"
+
 func preconditionFailed(etag string) error {
 	refused := &Error{
 		Status: http.StatusPreconditionFailed, Code: "precondition_failed",

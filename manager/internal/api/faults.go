@@ -153,18 +153,20 @@ func (f fault) headers() map[string]*huma.Param {
 // documentTags describes the headers of conditional requests. What decides its
 // own status is shown without a tag.
 func documentTags(o *huma.Operation, ownStatus bool) {
-	text := &huma.Schema{Type: huma.TypeString}
-	header := func(name, doc string) *huma.Param {
-		return &huma.Param{Name: name, In: "header", Description: doc, Schema: text, Example: `"5b6e1f0c6f1d4b0f9d3c2a1b0e9f8d7c"`}
-	}
 	switch o.Method {
 	case http.MethodGet:
 		if ownStatus {
 			return
 		}
-		o.Parameters = append(o.Parameters, header("If-None-Match", "Tags of what the client holds: 304 if it is still the same"))
+		o.Parameters = append(o.Parameters, tagHeader("If-None-Match", "Tags of what the client holds: 304 if it is still the same"))
 		o.Responses["304"] = &huma.Response{Description: "What the client holds is still the same"}
 	case http.MethodPatch, http.MethodPut, http.MethodDelete:
-		o.Parameters = append(o.Parameters, header("If-Match", "The tag of the record as the client has looked at it: 412 if it is another one by now"))
+		o.Parameters = append(o.Parameters, tagHeader("If-Match", "The tag of the record as the client has looked at it: 412 if it is another one by now"))
+	}
+}
+
+func tagHeader(name, doc string) *huma.Param {
+	return &huma.Param{
+		Name: name, In: "header", Description: doc, Schema: &huma.Schema{Type: huma.TypeString}, Example: `"5b6e1f0c6f1d4b0f9d3c2a1b0e9f8d7c"`,
 	}
 }

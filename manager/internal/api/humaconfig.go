@@ -13,6 +13,8 @@ import (
 	"github.com/danielgtaylor/huma/v2/validation"
 
 	"opensource.internal/agent/checkin"
+	"opensource.internal/manager/internal/preview"
+	"opensource.internal/manager/internal/revision"
 )
 
 // huma takes the form and words of its errors and its view on letter case from
@@ -54,15 +56,20 @@ func humaConfig(version, prefix string) huma.Config {
 	return config
 }
 
-// schemaName is the name of a type in the description. Those of the contract
-// with the agents are marked: it has a Site and a Node of its own.
+// schemaName is the name of a type in the description. Those of other packages
+// are marked: the contract with the agents has a Site and a Node of its own.
 func schemaName(t reflect.Type, hint string) string {
 	name := huma.DefaultSchemaNamer(t, hint)
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
-	if t.PkgPath() == reflect.TypeFor[checkin.Request]().PkgPath() {
+	switch t.PkgPath() {
+	case reflect.TypeFor[checkin.Request]().PkgPath():
 		return "CheckIn" + name
+	case reflect.TypeFor[preview.Preview]().PkgPath():
+		return "Preview" + name
+	case reflect.TypeFor[revision.Change]().PkgPath():
+		return "Revision" + name
 	}
 	return name
 }

@@ -52,7 +52,7 @@ func register[I, O any](g group, method, path, summary string, success int, h ha
 	if method == http.MethodGet {
 		g.records.add(path, reflect.TypeFor[O](), tagBy(h))
 		h = tagged(h)
-	} else {
+	} else if operation.Metadata[ownMatch] == nil {
 		h = conditional(g, method, path, h)
 	}
 	documentTags(&operation, hasField(reflect.TypeFor[O](), "Status"))

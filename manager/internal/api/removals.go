@@ -27,20 +27,33 @@ type confirmedRemovals struct {
 // confirmRemovals lets agents apply the site's present content even if they
 // hold it back for removing too much. The site's next change takes it back.
 func (a *API) confirmRemovals(ctx context.Context, in *confirmRemovalsRequest) (*answer[confirmedRemovals], error) {
-	var seen string
-	if in.Body != nil && in.Body.ETag.present && !in.Body.ETag.null {
-		var ok bool
-		if seen, ok = readETag(in.Body.ETag.value); !ok {
-			return nil, invalidFields(map[string]string{"etag": "is not the tag of a snapshot, which is 64 hexadecimal digits in quotes"})
-		}
+	var seen field[string]
+	if in.Body != nil {
+		seen = in.Body.ETag
+	}
+	tag, err := tagIn(seen)
+	if err != nil {
+		return nil, err
 	}
 	by := principal(ctx).Name
-	current, err := a.snapshots.ConfirmRemovals(ctx, in.ID, by, seen)
+	current, err := a.snapshots.ConfirmRemovals(ctx, in.ID, by, tag)
 	if err != nil {
 		return nil, err
 	}
 	auth.RequestOf(ctx).Logger().Info("removals confirmed", "site", in.ID, "by", by, "etag", current.ETag)
 	return respond(confirmedRemovals{SiteID: in.ID, ETag: current.ETag, Revision: current.Number, RemovalsConfirmed: true}), nil
+}
+
+// tagIn is the tag of a snapshot in the field etag, "" if none is given.
+func tagIn(given field[string]) (etag string, err error) {
+	if !given.present || given.null {
+		return "", nil
+	}
+	etag, ok := readETag(given.value)
+	if !ok {
+		return "", invalidFields(map[string]string{"etag": "is not the tag of a snapshot, which is 64 hexadecimal digits in quotes"})
+	}
+	return etag, nil
 }
 
 // readETag reads a tag in the forms in which people copy it: with its quotes,

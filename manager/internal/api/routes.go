@@ -37,6 +37,15 @@ func (a *API) routes(engine *gin.Engine, checkIn http.Handler) {
 	get(api, "/sites/{id}/snapshot", "Show what the site's agent gets", a.getSnapshot)
 	act(api, "/sites/{id}/confirm-removals", "Let agents apply the present content, however much it removes", a.confirmRemovals)
 
+	get(api, "/sites/{id}/revisions", "List the revisions of a site", a.listRevisions)
+	get(api, "/sites/{id}/revisions/{number}", "Show a revision with its data", a.getRevision)
+	get(api, "/sites/{id}/revisions/{number}/diff", "Compare a revision with an earlier or a later one", a.diffRevision)
+	get(api, "/sites/{id}/pending", "Show what the inventory has and agents do not get", a.getPending)
+	get(api, "/sites/{id}/preview", "Render the files of nginx and dnsmasq for the site's host", a.previewSite)
+	act(api, "/sites/{id}/publish", "Publish what the inventory has now", a.publishSite, matchesItself)
+	act(api, "/sites/{id}/pin", "Give agents a revision until the site is unpinned", a.pinSite)
+	remove(api, "/sites/{id}/pin", "Give agents the latest revision again", a.unpinSite)
+
 	get(api, "/sites/{id}/nodes", "List the nodes of a site", a.listNodes)
 	post(api, "/sites/{id}/nodes", "Create a node", a.createNode)
 	get(api, "/nodes/{id}", "Show a node", a.getNode)

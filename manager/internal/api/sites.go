@@ -21,12 +21,15 @@ type site struct {
 	ExternalIP     *string   `json:"externalIp"`
 	VolumesRoot    *string   `json:"volumesRoot"`
 	PortRange      *string   `json:"portRange"`
+	Publishing     string    `json:"publishing" enum:"auto,manual"`
+	Pin            *pin      `json:"pin" doc:"Set if agents get another revision than the latest one"`
 	CreatedAt      time.Time `json:"createdAt"`
 	UpdatedAt      time.Time `json:"updatedAt"`
 }
 
-func showSite(s store.Site) site {
+func showSite(s store.Site, pinned *pin) site {
 	return site{
+		Publishing: s.Publishing, Pin: pinned,
 		ID: s.ID, Name: s.Name, InternalDomain: text(s.InternalDomain), DHCPRange: text(s.DHCPRange),
 		SubnetMask: text(s.SubnetMask), Gateway: text(s.Gateway), DNSForwarders: text(s.DNSForwarders),
 		ExternalIP: text(s.ExternalIP), VolumesRoot: text(s.VolumesRoot), PortRange: text(s.PortRange),
@@ -44,6 +47,7 @@ type sitePatch struct {
 	ExternalIP     field[string] `json:"externalIp,omitempty"`
 	VolumesRoot    field[string] `json:"volumesRoot,omitempty" doc:"Folder that is bind-mounted into the agent; the default if null"`
 	PortRange      field[string] `json:"portRange,omitempty" example:"2000-2999"`
+	Publishing     field[string] `json:"publishing,omitempty" doc:"auto: agents get every change with their next check-in; manual: changes wait until they are published; auto if null"`
 }
 
 func (b sitePatch) apply(s *inventory.Site) error {
@@ -56,6 +60,7 @@ func (b sitePatch) apply(s *inventory.Site) error {
 	b.ExternalIP.set(&s.ExternalIP)
 	b.VolumesRoot.set(&s.VolumesRoot)
 	b.PortRange.set(&s.PortRange)
+	b.Publishing.set(&s.Publishing)
 	return nil
 }
 
@@ -76,7 +81,11 @@ func (a *API) listSites(ctx context.Context, in *listSites) (*page[site], error)
 	if err != nil {
 		return nil, err
 	}
-	return respondPage(rows, total, in.Paging, showSite), nil
+	pins, err := a.pins(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return respondPage(rows, total, in.Paging, func(s store.Site) site { return showSite(s, pins[s.ID]) }), nil
 }
 
 func (a *API) createSite(ctx context.Context, in *withBody[siteCreate]) (*created[site], error) {
@@ -88,7 +97,12 @@ func (a *API) createSite(ctx context.Context, in *withBody[siteCreate]) (*create
 	if err != nil {
 		return nil, err
 	}
-	return &created[site]{a.location("sites", row.ID), data[site]{showSite(row)}}, nil
+	if row.Publishing == inventory.PublishManual {
+		if err := a.snapshots.Settle(ctx, row.ID); err != nil {
+			return nil, err
+		}
+	}
+	return &created[site]{a.location("sites", row.ID), data[site]{showSite(row, nil)}}, nil
 }
 
 func (a *API) getSite(ctx context.Context, in *ByID) (*answer[site], error) {
@@ -96,15 +110,30 @@ func (a *API) getSite(ctx context.Context, in *ByID) (*answer[site], error) {
 	if err != nil {
 		return nil, err
 	}
-	return respond(showSite(row)), nil
+	return a.respondSite(ctx, row)
 }
 
 func (a *API) updateSite(ctx context.Context, in *toRecord[sitePatch]) (*answer[site], error) {
+	// What was changed before somebody wants to look at changes is not one of them.
+	if in.Body.Publishing.value == inventory.PublishManual {
+		if err := a.snapshots.Settle(ctx, in.ID); err != nil {
+			return nil, err
+		}
+	}
 	row, err := a.store.UpdateSite(ctx, in.ID, in.Body.apply)
 	if err != nil {
 		return nil, err
 	}
-	return respond(showSite(row)), nil
+	return a.respondSite(ctx, row)
+}
+
+// respondSite answers with a site and its pin.
+func (a *API) respondSite(ctx context.Context, row store.Site) (*answer[site], error) {
+	pinned, err := a.store.GetPin(ctx, row.ID)
+	if err != nil {
+		return nil, err
+	}
+	return respond(showSite(row, showPin(pinned))), nil
 }
 
 func (a *API) deleteSite(ctx context.Context, in *cascading) (*empty, error) {

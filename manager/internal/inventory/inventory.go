@@ -25,6 +25,7 @@ type Site struct {
 	ExternalIP     string
 	VolumesRoot    string // DefaultVolumesRoot if not set
 	PortRange      string // "2000-2999"; DefaultPortRange if not set
+	Publishing     string // PublishAuto or PublishManual
 }
 
 // Node is a host of a site.

@@ -177,7 +177,7 @@ func TestSiteNetwork(t *testing.T) {
 	want := inventory.Site{
 		Name: "lab", InternalDomain: "lab.internal", DHCPRange: "192.0.2.100,192.0.2.200", SubnetMask: "255.255.255.0",
 		Gateway: "192.0.2.1", DNSForwarders: "9.9.9.9,1.1.1.1",
-		VolumesRoot: inventory.DefaultVolumesRoot, PortRange: inventory.DefaultPortRange,
+		VolumesRoot: inventory.DefaultVolumesRoot, PortRange: inventory.DefaultPortRange, Publishing: inventory.PublishAuto,
 	}
 	if diff := cmp.Diff(want, good); diff != "" {
 		t.Error(diff)

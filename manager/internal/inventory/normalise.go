@@ -21,6 +21,12 @@ const (
 	NodeNone    = "none"    // only described; the default
 )
 
+// How a site's changes are published.
+const (
+	PublishAuto   = "auto"   // with the next check-in; the default
+	PublishManual = "manual" // when somebody says so
+)
+
 // faults gathers what is wrong with a record.
 type faults map[string]string
 
@@ -78,6 +84,13 @@ func (s *Site) Normalise() error {
 		ports, err := ParsePortRange(v)
 		return ports.String(), err
 	})
+	switch s.Publishing {
+	case "":
+		s.Publishing = PublishAuto
+	case PublishAuto, PublishManual:
+	default:
+		f["publishing"] = fmt.Sprintf("%q is not %s or %s", s.Publishing, PublishAuto, PublishManual)
+	}
 	return f.err()
 }
 
@@ -255,16 +268,21 @@ func VolumePath(root string, siteID int64, owner, container, name string) (strin
 
 // ParseTitle checks a name that only people read, of a site, a key or a person,
 // and takes the blanks around it off.
-func ParseTitle(s string) (string, error) {
-	title := strings.TrimSpace(s)
-	if title == "" || utf8.RuneCountInString(title) > 100 {
-		return "", errors.New("a name has 1 to 100 characters")
+func ParseTitle(s string) (string, error) { return parseLine("a name", s, 100) }
+
+// ParseRemark checks what somebody says about what they do.
+func ParseRemark(s string) (string, error) { return parseLine("it", s, 500) }
+
+func parseLine(what, s string, most int) (string, error) {
+	line := strings.TrimSpace(s)
+	if line == "" || utf8.RuneCountInString(line) > most {
+		return "", fmt.Errorf("%s has 1 to %d characters", what, most)
 	}
 	// U+FFFD is what is left of bytes that are not UTF-8.
-	if strings.IndexFunc(title, func(r rune) bool { return !unicode.IsPrint(r) || r == utf8.RuneError }) >= 0 {
-		return "", errors.New("a name has only printable characters, in UTF-8")
+	if strings.IndexFunc(line, func(r rune) bool { return !unicode.IsPrint(r) || r == utf8.RuneError }) >= 0 {
+		return "", fmt.Errorf("%s has only printable characters, in UTF-8", what)
 	}
-	return title, nil
+	return line, nil
 }
 
 // parseComponent checks an owner or volume name, which becomes one component of

@@ -488,3 +488,20 @@ containers:
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
+
+// A file that is applied to a site whose changes wait must not publish them.
+func TestApplyLeavesPublishingAsItIs(t *testing.T) {
+	s := storetest.Open(t)
+	if _, err := apply(t, s, lab, manifest.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.UpdateSite(t.Context(), 1, func(site *inventory.Site) error { site.Publishing = inventory.PublishManual; return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := apply(t, s, strings.Replace(lab, "gateway: 192.0.2.1", "gateway: 192.0.2.2", 1), manifest.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if site, err := s.GetSite(t.Context(), 1); err != nil || site.Publishing != inventory.PublishManual || site.Gateway != "192.0.2.2" {
+		t.Errorf("%+v, %v", site, err)
+	}
+}

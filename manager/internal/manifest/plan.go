@@ -96,7 +96,12 @@ func (p *plan) site(wanted *Site) *store.SiteChange {
 			c.Before, c.After = &stored, &after
 		}
 	}
+	// A file says what a site is, not when its agents get it.
+	publishing := c.After.Publishing
 	c.After.Site = wanted.Site
+	if c.Before != nil {
+		c.After.Publishing = publishing
+	}
 	c.Err = wanted.err()
 	p.records[c] = &wanted.record
 	p.changes.Sites = append(p.changes.Sites, c)

@@ -115,7 +115,7 @@ func TestNoAgentGoesBack(t *testing.T) {
 	close(stop)
 	group.Wait()
 	numbers := map[string][]int64{} // of the revisions of a tag: one content may come again
-	revisions, _, err := m.a.Store.ListRevisions(t.Context(), store.RevisionFilter{SiteID: m.site}, store.ListOptions{Limit: store.All})
+	revisions, _, err := m.a.Store.ListRevisions(t.Context(), store.RevisionFilter{SiteID: m.site}, store.ListOptions{Limit: store.All, Sort: "number"})
 	if err != nil {
 		t.Fatal(err)
 	}

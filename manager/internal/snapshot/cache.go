@@ -3,6 +3,7 @@ package snapshot
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -18,10 +19,17 @@ type Current struct {
 	ETag string
 	// Number is the number of the revision.
 	Number int64
-	// Volumes are all of the site's volumes by id, and Pending says how many of
-	// them no agent has reported on yet.
+	// Pin is why it is not the latest one; nil if the site is not pinned.
+	Pin *store.Pin
+	// Volumes are the site's volumes by id, and Pending says how many of them no
+	// agent has reported on yet. Of a site that is pinned or published by hand
+	// they are those that the snapshot has as the inventory has them: a result on
+	// another form of a volume says nothing about it.
 	Volumes map[int64]VolumeResult
 	Pending int
+	// Moot are the volumes of such a site on which a result is no fault, and
+	// changes nothing.
+	Moot map[int64]bool
 
 	version uint64
 }
@@ -47,6 +55,7 @@ type Cache struct {
 type cached struct {
 	building sync.Mutex // one build at a time; the others take its result
 	current  atomic.Pointer[Current]
+	waiting  atomic.Pointer[waiting]
 }
 
 // NewCache returns an empty cache.
@@ -106,7 +115,10 @@ func (c *Cache) At(ctx context.Context, siteID int64, versions store.Versions) (
 	if err != nil {
 		return nil, err
 	}
-	current := newCurrent(published)
+	current, err := newCurrent(published)
+	if err != nil {
+		return nil, err
+	}
 	site.current.Store(current)
 	return current, nil
 }
@@ -118,7 +130,7 @@ func (c *Cache) ConfirmRemovals(ctx context.Context, siteID int64, by, seen stri
 	if err != nil {
 		return nil, err
 	}
-	return newCurrent(published), nil // whoever asks next finds the counter moved
+	return newCurrent(published) // whoever asks next finds the counter moved
 }
 
 func encode(i store.Inventory) ([]byte, string, error) { return checkin.Encode(Build(i)) }
@@ -141,20 +153,53 @@ func (c *Cache) site(siteID int64) *cached {
 	return site.(*cached)
 }
 
-func newCurrent(p store.Published) *Current {
+func newCurrent(p store.Published) (*Current, error) {
 	current := &Current{
-		ETag: p.Revision.ETag, Number: p.Revision.Number, version: p.Version,
+		ETag: p.Revision.ETag, Number: p.Revision.Number, Pin: p.Pin, version: p.Version,
 		Volumes: make(map[int64]VolumeResult, len(p.Volumes)),
 	}
 	// One buffer for both: the data is a part of the body.
 	const before, after = `{"data":`, `}`
 	current.Body = append(append(append(make([]byte, 0, len(before)+len(p.Revision.Data)+len(after)), before...), p.Revision.Data...), after...)
 	current.Data = current.Body[len(before) : len(current.Body)-len(after)]
+	moot, err := mootVolumes(p)
+	if err != nil {
+		return nil, err
+	}
+	current.Moot = moot
 	for _, v := range p.Volumes {
+		if moot[v.ID] {
+			continue
+		}
 		current.Volumes[v.ID] = VolumeResult{v.Status, v.StatusMessage}
 		if v.Status == store.VolumePending {
 			current.Pending++
 		}
 	}
-	return current
+	return current, nil
+}
+
+// mootVolumes are those that a held snapshot and the inventory do not have
+// alike: deleted, created or changed since.
+func mootVolumes(p store.Published) (map[int64]bool, error) {
+	if !p.Held {
+		return nil, nil
+	}
+	held, err := checkin.ParseSnapshot(p.Revision.Data)
+	if err != nil {
+		return nil, fmt.Errorf("read revision %d of site %d: %w", p.Revision.Number, p.Revision.SiteID, err)
+	}
+	var handedOut []checkin.Volume
+	if held.Site != nil {
+		handedOut = held.Site.Volumes
+	}
+	moot := map[int64]bool{}
+	wanted := map[int64]checkin.Volume{}
+	for _, v := range volumes(store.Inventory{Volumes: p.Volumes}) {
+		moot[v.ID], wanted[v.ID] = true, v
+	}
+	for _, v := range handedOut {
+		moot[v.ID] = v != wanted[v.ID]
+	}
+	return moot, nil
 }

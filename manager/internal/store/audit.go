@@ -29,6 +29,9 @@ const (
 	ActionKeyCreated      Action = "key_created"
 	ActionKeyRevoked      Action = "key_revoked"
 	ActionConfirmRemovals Action = "confirm_removals"
+	ActionPin             Action = "pin"
+	ActionUnpin           Action = "unpin"
+	ActionPublish         Action = "publish"
 )
 
 // AuditEntry is something that somebody did.
@@ -135,6 +138,15 @@ func (s *Store) Audit(ctx context.Context, action Action, of Subject, more Value
 // auditAct keeps an act in the transaction in which it is done.
 func auditAct(tx *gorm.DB, action Action, of Subject, more Values) error {
 	return keepAudit(tx, []AuditEntry{newEntry(tx, action, of, nil, more)})
+}
+
+// auditSite is auditAct for what was done to a site.
+func auditSite(tx *gorm.DB, action Action, siteID int64, more Values) error {
+	site, err := get[Site](tx, siteID)
+	if err != nil {
+		return err
+	}
+	return auditAct(tx, action, site.subject(), more)
 }
 
 // audit keeps a change in the transaction that makes it. A record that was not

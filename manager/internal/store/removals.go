@@ -40,6 +40,14 @@ func (s *Store) ListConfirmedRemovals(ctx context.Context) ([]ConfirmedRemovals,
 func (s *Store) ConfirmRemovals(ctx context.Context, siteID int64, by, seen string, encode Encode) (Published, error) {
 	var published Published
 	err := s.update(ctx, func(tx *gorm.DB) (err error) {
+		held, pin, err := heldRevision(tx, siteID)
+		if err != nil {
+			return err
+		}
+		if held != nil {
+			published, err = confirmHeld(tx, *held, pin, by, seen)
+			return err
+		}
 		if err := requireSeen(tx, siteID, seen, encode); err != nil {
 			return err
 		}
@@ -51,16 +59,56 @@ func (s *Store) ConfirmRemovals(ctx context.Context, siteID int64, by, seen stri
 		if given.Error != nil {
 			return fmt.Errorf("confirm removals of site %d: %w", siteID, given.Error)
 		}
-		if published, err = publish(tx, siteID, encode); err != nil || given.RowsAffected == 0 {
+		published, err = publishInventory(tx, siteID, by, removalsConfirmed, encode)
+		if err != nil || given.RowsAffected == 0 {
 			return err
 		}
-		site, err := get[Site](tx, siteID)
-		if err != nil {
-			return err
-		}
-		return auditAct(tx, ActionConfirmRemovals, site.subject(), Values{"etag": published.Revision.ETag, "revision": published.Revision.Number})
+		return auditConfirmed(tx, published.Revision)
 	})
 	return published, err
+}
+
+// removalsConfirmed is the note of a revision that was made by a confirmation.
+const removalsConfirmed = "removals confirmed"
+
+// confirmHeld publishes once more what agents get instead of the inventory's
+// content. A pin goes on to the new revision. The word stands for this content
+// alone: what the inventory has by now was not looked at.
+func confirmHeld(tx *gorm.DB, held Revision, pin *Pin, by, seen string) (Published, error) {
+	_, plain, err := withRemovalsConfirmed(held.Data, false)
+	if err != nil {
+		return Published{}, err
+	}
+	data, etag, err := withRemovalsConfirmed(held.Data, true)
+	if err != nil {
+		return Published{}, err
+	}
+	if seen != "" && !checkin.SameETag(seen, plain) && !checkin.SameETag(seen, etag) {
+		return Published{}, errOtherContent()
+	}
+	if held.ETag == etag {
+		return publishedAs(tx, held, pin)
+	}
+	row, err := keepRevision(tx, Revision{SiteID: held.SiteID, ETag: etag, Data: data, PublishedBy: by, Note: removalsConfirmed}, nil)
+	if err != nil {
+		return Published{}, err
+	}
+	if pin != nil {
+		moved := *pin
+		moved.Revision = row.Number
+		if err := save(tx, *pin, &moved); err != nil {
+			return Published{}, err
+		}
+		pin = &moved
+	}
+	if err := errors.Join(reread(tx, held.SiteID), auditConfirmed(tx, row)); err != nil {
+		return Published{}, err
+	}
+	return publishedAs(tx, row, pin)
+}
+
+func auditConfirmed(tx *gorm.DB, row Revision) error {
+	return auditSite(tx, ActionConfirmRemovals, row.SiteID, Values{"etag": row.ETag, "revision": row.Number})
 }
 
 // requireSeen compares a tag with the present content, which has one tag before
@@ -83,5 +131,9 @@ func requireSeen(tx *gorm.DB, siteID int64, seen string, encode Encode) error {
 			return nil
 		}
 	}
+	return errOtherContent()
+}
+
+func errOtherContent() error {
 	return &ConflictError{Field: "etag", Message: "the site's content is another one by now: look at it again"}
 }

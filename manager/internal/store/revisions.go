@@ -8,6 +8,10 @@ import (
 	"time"
 
 	"gorm.io/gorm"
+
+	"opensource.internal/agent/checkin"
+	"opensource.internal/manager/internal/inventory"
+	"opensource.internal/manager/internal/revision"
 )
 
 // Revision is a published snapshot of a site.
@@ -16,44 +20,60 @@ type Revision struct {
 	SiteID    int64
 	Number    int64  // counts from 1 in each site
 	ETag      string `gorm:"column:etag"`
-	Data      []byte // the exact JSON
+	Data      Packed // the exact JSON
 	CreatedAt time.Time
+	// Summary counts what it changed against the revision before, by resource.
+	Summary revision.Summary `gorm:"serializer:json"`
+	// ChangedBy are those who changed the site since the revision before, in the
+	// order in which they first did.
+	ChangedBy []string `gorm:"serializer:json"`
+	// PublishedBy is who said that it be published, "" if nobody had to, and Note
+	// what for.
+	PublishedBy string
+	Note        string
+	// Audited is the last entry of the audit log that it goes with.
+	Audited int64
 }
 
 // RevisionFilter chooses revisions. Zero fields choose all.
 type RevisionFilter struct {
 	SiteID int64
 	ETag   string
+	Below  int64 // only numbers below it
 }
 
 var revisionSort = map[string]string{"number": "number", "createdAt": "created_at"}
 
-// ListRevisions returns a page of revisions, without their data, and the
-// number of all that match. Sort: id, number, createdAt.
+// ListRevisions returns a page of revisions, without their data and the latest
+// first, and the number of all that match. Sort: id, number, createdAt.
 func (s *Store) ListRevisions(ctx context.Context, filter RevisionFilter, opts ListOptions) ([]Revision, int64, error) {
-	query := where(s.read.WithContext(ctx), "site_id", filter.SiteID)
-	return list[Revision](where(query, "etag", filter.ETag).Omit("data"), opts, revisionSort)
+	query := where(s.reader(ctx), "site_id", filter.SiteID)
+	if filter.Below != 0 {
+		query = query.Where("number < ?", filter.Below)
+	}
+	return list[Revision](where(query, "etag", filter.ETag).Omit("data"), opts.newestFirst(), revisionSort, "etag", "changed_by", "published_by", "note")
 }
 
 // GetRevision returns the revision of a number with its data, or ErrNotFound.
 func (s *Store) GetRevision(ctx context.Context, siteID, number int64) (Revision, error) {
-	return s.oneRevision(ctx, "site_id = ? AND number = ?", siteID, number)
+	return oneRevision(s.reader(ctx), "site_id = ? AND number = ?", siteID, number)
 }
 
 // RevisionByETag returns the latest revision of a tag with its data, or
 // ErrNotFound.
 func (s *Store) RevisionByETag(ctx context.Context, siteID int64, etag string) (Revision, error) {
-	return s.oneRevision(ctx, "site_id = ? AND etag = ?", siteID, etag)
+	return oneRevision(s.reader(ctx), "site_id = ? AND etag = ?", siteID, etag)
 }
 
-func (s *Store) oneRevision(ctx context.Context, condition string, siteID int64, value any) (Revision, error) {
+// oneRevision returns the latest one that matches.
+func oneRevision(tx *gorm.DB, condition string, args ...any) (Revision, error) {
 	var row Revision
-	err := s.read.WithContext(ctx).Where(condition, siteID, value).Order("number DESC").Take(&row).Error
+	err := tx.Where(condition, args...).Order("number DESC").Take(&row).Error
 	if errors.Is(err, gorm.ErrRecordNotFound) {
 		return Revision{}, ErrNotFound
 	}
 	if err != nil {
-		return Revision{}, fmt.Errorf("read revision %v of site %d: %w", value, siteID, err)
+		return Revision{}, fmt.Errorf("read revision (%s) of %v: %w", condition, args, err)
 	}
 	return row, nil
 }
@@ -77,17 +97,25 @@ type Inventory struct {
 // Encode turns an inventory into a snapshot and its strong tag.
 type Encode func(Inventory) (data []byte, etag string, err error)
 
-// Published is a site's current snapshot.
+// Published is what the agents of a site get.
 type Published struct {
+	// Revision is the latest one, or the one that the site is pinned to.
 	Revision Revision
+	// Pin is nil if the site is not pinned.
+	Pin *Pin
+	// Held is true if the revision is not made of the inventory as it is: the
+	// site is pinned or published by hand.
+	Held bool
 	// Version is the site's change counter that the snapshot goes with.
 	Version uint64
-	// Volumes are all of the site's volumes.
+	// Volumes are all of the site's volumes, whether they are in the snapshot or
+	// not.
 	Volumes []Volume
 }
 
-// Publish builds a site's snapshot and keeps it as a new revision unless it is
-// the latest one already. Reading and keeping are one write transaction:
+// Publish returns what agents of a site get. Unless the site is pinned or is
+// published by hand, it builds the snapshot and keeps it as a new revision if it
+// is not the latest one already. Reading and keeping are one write transaction:
 // however many processes publish at once, a later revision is never built from
 // an earlier inventory. It returns ErrNotFound if there is no such site.
 func (s *Store) Publish(ctx context.Context, siteID int64, encode Encode) (Published, error) {
@@ -100,11 +128,64 @@ func (s *Store) Publish(ctx context.Context, siteID int64, encode Encode) (Publi
 }
 
 func publish(tx *gorm.DB, siteID int64, encode Encode) (Published, error) {
-	inventory, err := readInventory(tx, siteID)
+	held, pin, err := heldRevision(tx, siteID)
 	if err != nil {
 		return Published{}, err
 	}
-	data, etag, err := encode(inventory)
+	if held == nil {
+		return publishInventory(tx, siteID, "", "", encode)
+	}
+	return publishedAs(tx, *held, pin)
+}
+
+// publishedAs is what agents get with a revision that is kept already.
+func publishedAs(tx *gorm.DB, row Revision, pin *Pin) (Published, error) {
+	version, err := readVersion(tx, row.SiteID)
+	if err != nil {
+		return Published{}, err
+	}
+	published := Published{Revision: row, Pin: pin, Held: true, Version: version}
+	if err := tx.Where("site_id = ?", row.SiteID).Order("id").Find(&published.Volumes).Error; err != nil {
+		return Published{}, fmt.Errorf("read volumes of site %d: %w", row.SiteID, err)
+	}
+	return published, nil
+}
+
+// heldRevision is the revision that agents get whatever the inventory says: the
+// pinned one, or the latest one of a site that is published by hand. It is nil
+// if the inventory decides, as it does for a site without any revision: agents
+// have to get something.
+func heldRevision(tx *gorm.DB, siteID int64) (*Revision, *Pin, error) {
+	site, err := get[Site](tx, siteID)
+	if err != nil {
+		return nil, nil, err
+	}
+	pin, err := readPin(tx, siteID)
+	if err != nil {
+		return nil, nil, err
+	}
+	if pin != nil {
+		row, err := oneRevision(tx, "site_id = ? AND number = ?", siteID, pin.Revision)
+		return &row, pin, err
+	}
+	if site.Publishing != inventory.PublishManual {
+		return nil, nil, nil
+	}
+	row, err := oneRevision(tx, "site_id = ?", siteID)
+	if errors.Is(err, ErrNotFound) {
+		return nil, nil, nil
+	}
+	return &row, nil, err
+}
+
+// publishInventory keeps the present content of the inventory as the latest
+// revision. By is who said so, "" if nobody had to.
+func publishInventory(tx *gorm.DB, siteID int64, by, note string, encode Encode) (Published, error) {
+	content, err := readInventory(tx, siteID)
+	if err != nil {
+		return Published{}, err
+	}
+	data, etag, err := encode(content)
 	if err != nil {
 		return Published{}, fmt.Errorf("build snapshot of site %d: %w", siteID, err)
 	}
@@ -112,31 +193,52 @@ func publish(tx *gorm.DB, siteID int64, encode Encode) (Published, error) {
 	if err != nil {
 		return Published{}, err
 	}
-	revision, err := keepRevision(tx, siteID, etag, data)
+	row, err := keepRevision(tx, Revision{SiteID: siteID, ETag: etag, Data: data, PublishedBy: by, Note: note}, content.Domains)
 	if err != nil {
 		return Published{}, err
 	}
-	return Published{Revision: revision, Version: version, Volumes: inventory.Volumes}, nil
+	return Published{Revision: row, Version: version, Volumes: content.Volumes}, nil
 }
 
-func keepRevision(tx *gorm.DB, siteID int64, etag string, data []byte) (Revision, error) {
+// keepRevision keeps a revision with the next number, unless the latest one is
+// the same. Domains are those whose changes are changes of the site.
+func keepRevision(tx *gorm.DB, next Revision, domains []ExternalDomain) (Revision, error) {
 	var latest []Revision
-	err := tx.Omit("data").Where("site_id = ?", siteID).Order("number DESC").Limit(1).Find(&latest).Error
-	if err != nil {
-		return Revision{}, fmt.Errorf("read latest revision of site %d: %w", siteID, err)
+	if err := tx.Where("site_id = ?", next.SiteID).Order("number DESC").Limit(1).Find(&latest).Error; err != nil {
+		return Revision{}, fmt.Errorf("read latest revision of site %d: %w", next.SiteID, err)
 	}
-	next := Revision{SiteID: siteID, Number: 1, ETag: etag, Data: data}
+	var before Revision
 	if len(latest) > 0 {
-		if latest[0].ETag == etag {
-			latest[0].Data = data
-			return latest[0], nil
+		if before = latest[0]; before.ETag == next.ETag {
+			return before, nil
 		}
-		next.Number = latest[0].Number + 1
+	}
+	next.Number = before.Number + 1
+	next.Summary = summarise(before.Data, next.Data)
+	if err := nameAuthors(tx, &next, before.Audited, domains); err != nil {
+		return Revision{}, err
 	}
 	if err := tx.Create(&next).Error; err != nil {
-		return Revision{}, fmt.Errorf("keep revision %d of site %d: %w", next.Number, siteID, err)
+		return Revision{}, fmt.Errorf("keep revision %d of site %d: %w", next.Number, next.SiteID, err)
 	}
 	return next, nil
+}
+
+// summarise counts what differs between two snapshots. One that cannot be read
+// is no reason not to publish.
+func summarise(before, after []byte) revision.Summary {
+	was, is := checkin.Bootstrap(), checkin.Snapshot{}
+	var err error
+	if before != nil {
+		was, err = checkin.ParseSnapshot(before)
+	}
+	if err == nil {
+		is, err = checkin.ParseSnapshot(after)
+	}
+	if err != nil {
+		return revision.Summary{}
+	}
+	return revision.Summarise(revision.Compare(was, is))
 }
 
 // readInventory reads an Inventory, or returns ErrNotFound.

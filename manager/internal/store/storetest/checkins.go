@@ -289,7 +289,7 @@ func testParallelPublish(t *testing.T, s *store.Store) {
 		must(s.UpdateSite(ctx, w.Site.ID, func(site *inventory.Site) error { site.Name = fmt.Sprintf("v%03d", i); return nil }))(t)
 	}
 	group.Wait()
-	revisions, _, err := s.ListRevisions(ctx, store.RevisionFilter{SiteID: w.Site.ID}, store.ListOptions{Limit: 500})
+	revisions, _, err := s.ListRevisions(ctx, store.RevisionFilter{SiteID: w.Site.ID}, store.ListOptions{Limit: 500, Sort: "number"})
 	if err != nil {
 		t.Fatal(err)
 	}

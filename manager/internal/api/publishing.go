@@ -1,0 +1,173 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"opensource.internal/manager/internal/auth"
+	"opensource.internal/manager/internal/snapshot"
+	"opensource.internal/manager/internal/store"
+)
+
+// pin is why a site's agents get another revision than the latest one.
+type pin struct {
+	Revision int64     `json:"revision" doc:"The number of the revision that agents get"`
+	Reason   string    `json:"reason"`
+	PinnedBy string    `json:"pinnedBy"`
+	PinnedAt time.Time `json:"pinnedAt"`
+}
+
+func showPin(p *store.Pin) *pin {
+	if p == nil {
+		return nil
+	}
+	return &pin{Revision: p.Revision, Reason: p.Reason, PinnedBy: p.PinnedBy, PinnedAt: p.PinnedAt.UTC()}
+}
+
+// pins are those of all sites, by site.
+func (a *API) pins(ctx context.Context) (map[int64]*pin, error) {
+	rows, err := a.store.ListPins(ctx)
+	if err != nil {
+		return nil, err
+	}
+	bySite := map[int64]*pin{}
+	for _, row := range rows {
+		bySite[row.SiteID] = showPin(&row)
+	}
+	return bySite, nil
+}
+
+type pinRequest struct {
+	Revision field[int64]  `json:"revision,omitempty" doc:"The number of a revision; the one that agents get now if not given"`
+	Reason   field[string] `json:"reason,omitempty" doc:"Is shown wherever the site is, until it is unpinned" example:"the new proxy settings break sign-in"`
+}
+
+// TransformSchema implements huma.SchemaTransformer.
+func (pinRequest) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
+	return require(s, "reason")
+}
+
+// pinSite gives agents a revision whatever is published, from their next
+// check-in on.
+func (a *API) pinSite(ctx context.Context, in *toRecord[pinRequest]) (*answer[pin], error) {
+	wanted := in.Body.Revision
+	if wanted.present && !wanted.null && wanted.value < 1 {
+		return nil, invalidFields(map[string]string{"revision": "the numbers of revisions begin with 1"})
+	}
+	row, err := a.snapshots.Pin(ctx, in.ID, wanted.value, in.Body.Reason.value)
+	if err != nil {
+		return nil, err
+	}
+	auth.RequestOf(ctx).Logger().Info("site pinned", "site", in.ID, "revision", row.Revision, "by", row.PinnedBy, "reason", row.Reason)
+	return respond(*showPin(&row)), nil
+}
+
+func (a *API) unpinSite(ctx context.Context, in *ByID) (*empty, error) {
+	if err := a.store.UnpinSite(ctx, in.ID); err != nil {
+		return nil, err
+	}
+	auth.RequestOf(ctx).Logger().Info("site unpinned", "site", in.ID, "by", principal(ctx).Name)
+	return nil, nil
+}
+
+// pending is what the inventory has and agents do not get.
+type pending struct {
+	Waiting int `json:"waiting" doc:"How many changes agents do not get yet"`
+	// Published is null if the content is not published yet.
+	Published *int64 `json:"published" doc:"Number of the latest revision if it has this content already, as that of a pinned site may; else null"`
+	Pin       *pin   `json:"pin" doc:"Null if the site is not pinned"`
+	Difference
+}
+
+type pendingRequest struct {
+	ByID
+	From int64 `query:"from" minimum:"1" doc:"Number of the revision to compare with; the one that agents get now if not given"`
+}
+
+// pendingAnswer has the tag of the content, so that it can be given to publish.
+type pendingAnswer struct {
+	ETag string `header:"ETag"`
+	Body data[pending]
+}
+
+func (a *API) getPending(ctx context.Context, in *pendingRequest) (*pendingAnswer, error) {
+	from, current, err := a.snapshots.Served(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	now, err := a.snapshots.Inventory(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	shown := pending{Pin: showPin(current.Pin), Waiting: len(snapshot.Unpublished(from, now))}
+	if in.From != 0 {
+		if from, err = a.namedRevision(ctx, in.ID, in.From, "from"); err != nil {
+			return nil, err
+		}
+	}
+	if shown.Difference, err = a.compare(ctx, in.ID, from, now); err != nil {
+		return nil, err
+	}
+	latest, _, err := a.store.ListRevisions(ctx, store.RevisionFilter{SiteID: in.ID}, store.ListOptions{Limit: 1})
+	if err != nil {
+		return nil, err
+	}
+	if len(latest) > 0 && latest[0].ETag == now.ETag {
+		shown.Published = &latest[0].Number
+	}
+	return &pendingAnswer{ETag: now.ETag, Body: data[pending]{shown}}, nil
+}
+
+type publishRequest struct {
+	ETag field[string] `json:"etag,omitempty" doc:"Tag of the content that was looked at, as pending shows it: if the site has other content by now, nothing is published. If-Match does the same." example:"\"2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae\""`
+	Note field[string] `json:"note,omitempty" doc:"Is kept with the revision" example:"move the wiki to its new host"`
+}
+
+type publishSite struct {
+	ByID
+	Body *publishRequest
+}
+
+type publishedRevision struct {
+	SiteID   int64  `json:"siteId"`
+	Revision int64  `json:"revision"`
+	ETag     string `json:"etag"`
+	Pin      *pin   `json:"pin" doc:"Set if agents get another revision until the site is unpinned"`
+}
+
+// publishSite publishes what the inventory has now.
+func (a *API) publishSite(ctx context.Context, in *publishSite) (*answer[publishedRevision], error) {
+	var wanted publishRequest
+	if in.Body != nil {
+		wanted = *in.Body
+	}
+	seen, err := tagIn(wanted.ETag)
+	if err != nil {
+		return nil, err
+	}
+	match := readTags(exchangeOf(ctx), "If-Match")
+	if match.sent && !match.any {
+		if len(match.list) != 1 || seen != "" && seen != match.list[0] {
+			return nil, preconditionFailed("")
+		}
+		seen = match.list[0]
+	}
+	row, err := a.snapshots.Publish(ctx, in.ID, seen, wanted.Note.value)
+	var other *store.ConflictError
+	if errors.As(err, &other) && match.sent {
+		return nil, &Error{Status: http.StatusPreconditionFailed, Code: "precondition_failed", Message: other.Message}
+	}
+	if err != nil {
+		return nil, err
+	}
+	pinned, err := a.store.GetPin(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	auth.RequestOf(ctx).Logger().Info("site published", "site", in.ID, "revision", row.Number, "by", principal(ctx).Name)
+	return respond(publishedRevision{SiteID: in.ID, Revision: row.Number, ETag: row.ETag, Pin: showPin(pinned)}), nil
+}
