@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"gorm.io/gorm"
@@ -141,12 +142,19 @@ func (s *Store) RevokeAPIKey(ctx context.Context, id int64) (APIKey, error) {
 	})
 }
 
-// TouchAPIKeys stores when keys were used last, all in one transaction.
+// TouchAPIKeys stores when keys were used last, all in one transaction. Keys
+// that were used in the same second take one statement.
 func (s *Store) TouchAPIKeys(ctx context.Context, uses map[int64]time.Time) error {
 	return s.update(ctx, func(tx *gorm.DB) error {
+		keys := map[time.Time][]int64{}
 		for id, at := range uses {
-			if err := tx.Model(&APIKey{ID: id}).Update("last_used_at", at).Error; err != nil {
-				return fmt.Errorf("touch API key %d: %w", id, err)
+			keys[at] = append(keys[at], id)
+		}
+		for at, ids := range keys {
+			for some := range slices.Chunk(ids, 500) {
+				if err := tx.Model(&APIKey{}).Where("id IN ?", some).Update("last_used_at", at).Error; err != nil {
+					return fmt.Errorf("store the last use of API keys: %w", err)
+				}
 			}
 		}
 		return nil

@@ -44,6 +44,9 @@ type engine interface {
 	// begin makes a transaction the only one that writes, whichever process
 	// the others are in.
 	begin(tx *gorm.DB) error
+	// beat stores heartbeats, but for those whose Told is not the agent's, and
+	// says which it stored.
+	beat(tx *gorm.DB, beats []Heartbeat) (written map[int64]bool, err error)
 	// counters opens the connection that watches for changes.
 	counters() counterSource
 	// listen calls heard when something was committed, until the context ends or

@@ -118,7 +118,7 @@ func (h *heartbeats) flush(wait time.Duration) error {
 		ctx, cancel := context.WithTimeout(context.Background(), wait)
 		defer cancel()
 		err = h.store.update(ctx, func(tx *gorm.DB) (err error) {
-			missed, err = writeHeartbeats(tx, batch)
+			missed, err = h.write(tx, batch)
 			return err
 		})
 	}
@@ -142,28 +142,34 @@ func (h *heartbeats) flush(wait time.Duration) error {
 	return err
 }
 
-// writeHeartbeats writes in the order of the ids, since another manager may be
-// doing the same. What goes with an older report than the one that is stored is
-// left out, and so is what goes with an agent that was deleted.
-func writeHeartbeats(tx *gorm.DB, batch map[int64]Heartbeat) (missed []int64, err error) {
+// write leaves out what goes with an older report than the one that is
+// stored, and what goes with an agent that was deleted.
+func (h *heartbeats) write(tx *gorm.DB, batch map[int64]Heartbeat) (missed []int64, err error) {
 	offline, err := offlineAgents(tx)
 	if err != nil {
 		return nil, err
 	}
-	for _, id := range slices.Sorted(maps.Keys(batch)) {
-		beat := batch[id]
-		result := tx.Exec("UPDATE agents SET last_seen_at = ?, peer_address = ?, clock_skew_ms = ?, report = ? WHERE id = ? AND told = ?",
-			beat.At, beat.PeerAddress, beat.ClockSkewMS, Report{Request: *beat.Report}, id, beat.Told)
-		if result.Error != nil {
-			return nil, fmt.Errorf("write heartbeat of agent %d: %w", id, result.Error)
+	for some := range slices.Chunk(slices.Sorted(maps.Keys(batch)), beatsAtOnce) {
+		beats := make([]Heartbeat, len(some))
+		for i, id := range some {
+			beats[i] = batch[id]
 		}
-		if result.RowsAffected == 0 {
-			missed = append(missed, id)
-			delete(batch, id)
+		written, err := h.store.engine.beat(tx, beats)
+		if err != nil {
+			return nil, fmt.Errorf("write heartbeats: %w", err)
+		}
+		for _, id := range some {
+			if !written[id] {
+				missed = append(missed, id)
+				delete(batch, id)
+			}
 		}
 	}
 	return missed, markBack(tx, offline, batch)
 }
+
+// beatsAtOnce is how many heartbeats go to the database in one message.
+const beatsAtOnce = 500
 
 // mergeInto brings agents from the database up to date.
 func (h *heartbeats) mergeInto(agents []Agent) {

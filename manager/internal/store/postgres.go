@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -57,6 +58,9 @@ func newPostgres(databaseURL string) (*postgresServer, error) {
 			config.RuntimeParams[name] = value
 		}
 	}
+	// No statement stays prepared: a newer manager may migrate the tables while
+	// this one runs, and what was prepared before fails then.
+	config.DefaultQueryExecMode = pgx.QueryExecModeExec
 	if config.ConnectTimeout == 0 {
 		config.ConnectTimeout = 3 * time.Second
 	}
@@ -124,6 +128,40 @@ func (*postgresServer) begin(tx *gorm.DB) error {
 		err = errReadOnly
 	}
 	return err
+}
+
+// beat sends all of them in one statement: with one for each, the way to the
+// server and back would take longer than there is time.
+func (*postgresServer) beat(tx *gorm.DB, beats []Heartbeat) (map[int64]bool, error) {
+	type row struct {
+		ID     int64     `json:"id"`
+		At     time.Time `json:"at"`
+		Peer   string    `json:"peer"`
+		Skew   *int64    `json:"skew"`
+		Report string    `json:"report"`
+		Told   int64     `json:"told"`
+	}
+	rows := make([]row, len(beats))
+	for i, beat := range beats {
+		report, err := json.Marshal(beat.Report)
+		if err != nil {
+			return nil, err
+		}
+		rows[i] = row{beat.AgentID, beat.At, beat.PeerAddress, beat.ClockSkewMS, string(report), beat.Told}
+	}
+	sent, err := json.Marshal(rows)
+	if err != nil {
+		return nil, err
+	}
+	var ids []int64
+	err = tx.Raw(`UPDATE agents SET last_seen_at = b.at, peer_address = b.peer, clock_skew_ms = b.skew, report = b.report
+		FROM json_to_recordset(CAST(? AS JSON)) AS b (id BIGINT, at TIMESTAMPTZ, peer TEXT, skew BIGINT, report TEXT, told BIGINT)
+		WHERE agents.id = b.id AND agents.told = b.told RETURNING agents.id`, string(sent)).Scan(&ids).Error
+	written := make(map[int64]bool, len(ids))
+	for _, id := range ids {
+		written[id] = true
+	}
+	return written, err
 }
 
 var errReadOnly = errors.New("the database takes no writes: it is a standby, or set to read-only")
@@ -278,7 +316,7 @@ func (c *postgresCounters) mark() (any, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), lookTimeout)
 	defer cancel()
 	var snapshot string
-	err := c.conn.QueryRow(ctx, "SELECT pg_current_snapshot()::text").Scan(&snapshot)
+	err := c.conn.QueryRow(ctx, "SELECT pg_current_snapshot()::text", pgx.QueryExecModeCacheStatement).Scan(&snapshot)
 	return snapshot, err
 }
 

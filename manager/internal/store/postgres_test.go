@@ -16,6 +16,11 @@ import (
 )
 
 func TestPostgreSQLMigrateKilled(t *testing.T) {
+	began := time.Now()
+	if out, err := migrator(t, storetest.EmptyPostgreSQL(t).URL).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	whole := time.Since(began)
 	killed := 0
 	for range 8 {
 		database := storetest.EmptyPostgreSQL(t)
@@ -23,7 +28,7 @@ func TestPostgreSQLMigrateKilled(t *testing.T) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		kill := time.AfterFunc(time.Duration(rand.Int64N(int64(400*time.Millisecond))), func() { _ = cmd.Process.Kill() })
+		kill := time.AfterFunc(time.Duration(rand.Int64N(int64(whole))), func() { _ = cmd.Process.Kill() })
 		if cmd.Wait() != nil {
 			killed++
 		}
@@ -230,5 +235,35 @@ func TestPostgreSQLReadOnly(t *testing.T) {
 	set("off")
 	if _, err := s.CreateSite(t.Context(), inventory.Site{Name: "lab"}); err != nil {
 		t.Errorf("write: %v", err)
+	}
+}
+
+// TestPostgreSQLIsMigratedBesideARunningManager: of two managers one is upgraded
+// first, and adds to tables that the other one works with.
+func TestPostgreSQLIsMigratedBesideARunningManager(t *testing.T) {
+	database := storetest.PostgreSQL(t)
+	s := storetest.OpenAt(t, database)
+	w := storetest.NewWorld(t, s, 1)
+	use := func() error {
+		_, read := s.GetSite(t.Context(), w.Site.ID)
+		_, written := s.UpdateSite(t.Context(), w.Site.ID, func(site *inventory.Site) error { site.ExternalIP = "203.0.113.1"; return nil })
+		_, listed := s.FindAgent(t.Context(), w.Site.ID, "agent")
+		if errors.Is(listed, store.ErrNotFound) {
+			listed = nil
+		}
+		return errors.Join(read, written, listed)
+	}
+	for range 20 { // on every connection
+		if err := use(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := storetest.Raw(t, database).Exec("ALTER TABLE sites ADD COLUMN more TEXT NOT NULL DEFAULT ''; ALTER TABLE agents ADD COLUMN more TEXT"); err != nil {
+		t.Fatal(err)
+	}
+	for range 20 {
+		if err := use(); err != nil {
+			t.Error(err)
+		}
 	}
 }

@@ -48,6 +48,19 @@ func (f sqliteFile) prober() (*gorm.DB, error) {
 // begin has nothing to do: _txlock makes every transaction begin as the writer.
 func (sqliteFile) begin(*gorm.DB) error { return nil }
 
+func (sqliteFile) beat(tx *gorm.DB, beats []Heartbeat) (map[int64]bool, error) {
+	written := make(map[int64]bool, len(beats))
+	for _, beat := range beats {
+		result := tx.Exec("UPDATE agents SET last_seen_at = ?, peer_address = ?, clock_skew_ms = ?, report = ? WHERE id = ? AND told = ?",
+			beat.At, beat.PeerAddress, beat.ClockSkewMS, Report{Request: *beat.Report}, beat.AgentID, beat.Told)
+		if result.Error != nil {
+			return nil, result.Error
+		}
+		written[beat.AgentID] = result.RowsAffected > 0
+	}
+	return written, nil
+}
+
 func (f sqliteFile) open(size int, more url.Values) (*gorm.DB, error) {
 	db, err := sql.Open("sqlite3", f.dataSource(more))
 	if err != nil {
