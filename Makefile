@@ -29,6 +29,10 @@ test: deps-test $(TOOLS)/gotestsum ## Run all tests near the code, with the race
 soak: deps-test ## Drive the agent through SEQUENCES=1000 random sequences of changes, faults and edits.
 	SOAK_SEQUENCES=$(SEQUENCES) SOAK_SEED=$${SOAK_SEED:-$$(date +%s)} go test ./agent/internal/soak -v -count 1 -timeout 0
 
+.PHONY: fuzz
+fuzz: deps-test ## Feed every fuzz target with new inputs for FUZZTIME=30s each.
+	tools/fuzz
+
 .PHONY: e2e
 e2e: deps-e2e $(TOOLS)/gotestsum deb ## Install the packages on booted Debian machines and try the main job (needs root).
 	cd packaging/e2e && ../../$(TOOLS)/gotestsum --format standard-verbose --jsonfile ../../build/e2e.json -- -tags e2e -timeout 40m -count 1 ./...

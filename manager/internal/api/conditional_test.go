@@ -11,7 +11,7 @@ import (
 )
 
 // with sends a request with the admin key and one more header.
-func with(t *testing.T, s *servertest.Server, method, path string, body any, header, value string) servertest.Answer {
+func with(t testing.TB, s *servertest.Server, method, path string, body any, header, value string) servertest.Answer {
 	t.Helper()
 	return s.Do(t, method, "/api/v1"+path, body, http.Header{"X-Api-Key": {s.AdminKey}, header: {value}})
 }

@@ -29,7 +29,7 @@ type world struct {
 	ids map[string]int64
 }
 
-func newWorld(t *testing.T) *world {
+func newWorld(t testing.TB) *world {
 	s := servertest.Start(t, servertest.Options{})
 	w := &world{s, map[string]int64{}}
 	w.ids["sites"] = s.Create(t, "/sites", object{
@@ -72,7 +72,7 @@ var drivers = map[string]func(*testing.T, *world) servertest.Answer{
 var idOf = regexp.MustCompile(`/([^/{}]+)/\{[^/{}]+\}`)
 
 // path puts ids into the path of an operation.
-func (w *world) path(t *testing.T, o servertest.Operation) string {
+func (w *world) path(t testing.TB, o servertest.Operation) string {
 	t.Helper()
 	return idOf.ReplaceAllStringFunc(o.Path, func(part string) string {
 		collection := idOf.FindStringSubmatch(part)[1]

@@ -99,6 +99,7 @@ func (a *API) routes(engine *gin.Engine, checkIn http.Handler) {
 	describeCheckIn(description)
 	completeDescription(description)
 	members.GET("/openapi.json", openAPI(open.api, a.log))
+	a.page(engine.Group(basePath, a.reader), description)
 }
 
 // get, post, act, patch and remove register a handler under a method. What acts
