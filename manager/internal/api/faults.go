@@ -23,6 +23,7 @@ type fault struct {
 // documented for its operation, fails the tests.
 var faults = []fault{
 	{code: "malformed_json", status: 400, when: "The body is not one JSON value in UTF-8"},
+	{code: "malformed_manifest", status: 400, when: "The body is neither YAML nor JSON that could be read; the message says where"},
 	{code: "bad_request", status: 400, when: "The body ends before its announced length"},
 	{code: "unauthorized", status: 401, when: "There are no valid credentials"},
 	{code: "forbidden", status: 403, when: "The credentials do not allow this"},

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"reflect"
 	"strings"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/gin-gonic/gin"
@@ -58,7 +59,7 @@ func register[I, O any](g group, method, path, summary string, success int, h ha
 	documentTags(&operation, hasField(reflect.TypeFor[O](), "Status"))
 	huma.Register(g.api, operation, func(ctx context.Context, in *I) (*O, error) {
 		// A fault is told apart from a client that went away by the outer context.
-		bounded, cancel := context.WithTimeout(ctx, databaseTimeout)
+		bounded, cancel := context.WithTimeout(ctx, timeFor(&operation, databaseTimeout, manifestTimeout))
 		defer cancel()
 		out, err := h(bounded, in)
 		if err == nil {
@@ -69,6 +70,21 @@ func register[I, O any](g group, method, path, summary string, success int, h ha
 		return nil, refused
 	})
 }
+
+// patience marks operations that may take longer than one record does.
+const patience = "patience"
+
+// timeFor is how long an operation may take with something.
+func timeFor(o *huma.Operation, usual, patient time.Duration) time.Duration {
+	if o.Metadata[patience] != nil {
+		return patient
+	}
+	return usual
+}
+
+// manifestTimeout bounds the work on a manifest. The server cuts the answer off
+// ten seconds later.
+const manifestTimeout = 50 * time.Second
 
 // operationID is the method and the path in words: patch-sites-id.
 func operationID(method, path string) string {

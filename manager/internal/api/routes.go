@@ -35,6 +35,8 @@ func (a *API) routes(engine *gin.Engine, checkIn http.Handler) {
 	patch(api, "/sites/{id}", "Change a site", a.updateSite)
 	remove(api, "/sites/{id}", "Delete a site", a.deleteSite)
 	get(api, "/sites/{id}/snapshot", "Show what the site's agent gets", a.getSnapshot)
+	get(api, "/sites/{id}/manifest", "Write the site down as a file", a.getManifest)
+	put(api, "/sites/{id}/manifest", "Make the site what a file says, or find out what would change", a.putManifest, wholeSite)
 	act(api, "/sites/{id}/confirm-removals", "Let agents apply the present content, however much it removes", a.confirmRemovals)
 
 	get(api, "/sites/{id}/revisions", "List the revisions of a site", a.listRevisions)
@@ -97,6 +99,7 @@ func (a *API) routes(engine *gin.Engine, checkIn http.Handler) {
 	description := open.api.OpenAPI()
 	describeOpen(description)
 	describeCheckIn(description)
+	describeManifest(description)
 	completeDescription(description)
 	members.GET("/openapi.json", openAPI(open.api, a.log))
 	a.page(engine.Group(basePath, a.reader), description)
@@ -120,6 +123,10 @@ func act[I, O any](g group, path, summary string, h handler[I, O], with ...optio
 // done registers what acts and has nothing to answer.
 func done[I, O any](g group, path, summary string, h handler[I, O], with ...option) {
 	register(g, http.MethodPost, path, summary, http.StatusNoContent, h, with)
+}
+
+func put[I, O any](g group, path, summary string, h handler[I, O], with ...option) {
+	register(g, http.MethodPut, path, summary, http.StatusOK, h, with)
 }
 
 func patch[I, O any](g group, path, summary string, h handler[I, O], with ...option) {

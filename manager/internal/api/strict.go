@@ -108,8 +108,12 @@ func checkQuery(values []string, schema *huma.Schema) (fault string) {
 	return ""
 }
 
-// bodyTimeout is how long a body may take to arrive.
-const bodyTimeout = 5 * time.Second
+// bodyTimeout is how long a body may take to arrive, and manifestBodyTimeout how
+// long one with a whole site.
+const (
+	bodyTimeout         = 5 * time.Second
+	manifestBodyTimeout = 25 * time.Second
+)
 
 // requestBody reads the body of an operation that has one. What is too large or of
 // another type is refused before a byte of it is read.
@@ -129,7 +133,7 @@ func requestBody(ctx huma.Context) ([]byte, error) {
 	if request.ContentLength > operation.MaxBodyBytes {
 		return nil, tooLarge
 	}
-	_ = ctx.SetReadDeadline(time.Now().Add(bodyTimeout)) // the server has one, too
+	_ = ctx.SetReadDeadline(time.Now().Add(timeFor(operation, bodyTimeout, manifestBodyTimeout))) // the server has one, too
 	body, err := io.ReadAll(io.LimitReader(ctx.BodyReader(), operation.MaxBodyBytes+1))
 	if err != nil {
 		return nil, cutOff(err)
@@ -137,7 +141,7 @@ func requestBody(ctx huma.Context) ([]byte, error) {
 	if int64(len(body)) > operation.MaxBodyBytes {
 		return nil, tooLarge
 	}
-	if mediaType != jsonType || len(body) == 0 && !operation.RequestBody.Required {
+	if mediaType != jsonType || operation.Metadata[patience] != nil || len(body) == 0 && !operation.RequestBody.Required {
 		return body, nil
 	}
 	return body, checkJSON(body)

@@ -97,7 +97,7 @@ var errDry = errors.New("dry run")
 // Read returns the contents of some sites as of one moment.
 func (s *Store) Read(ctx context.Context, scope Scope) (Contents, error) {
 	var read Contents
-	err := s.read.WithContext(ctx).Transaction(func(tx *gorm.DB) (err error) {
+	err := s.reader(ctx).Transaction(func(tx *gorm.DB) (err error) {
 		read, err = s.readContents(tx, scope)
 		return err
 	})
