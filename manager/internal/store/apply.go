@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"gorm.io/gorm"
+
+	"opensource.internal/manager/internal/inventory"
 )
 
 // Scope says which sites' records are read: those of the names and ids, or all.
@@ -120,7 +122,7 @@ func (s *Store) Apply(ctx context.Context, scope Scope, decide func(Contents) (*
 			if err != nil {
 				return err
 			}
-			if err := s.apply(tx, changes); err != nil {
+			if err := auditingLater(tx, func(tx *gorm.DB) error { return s.apply(tx, changes) }); err != nil {
 				return err
 			}
 			if changes.Dry {
@@ -386,12 +388,17 @@ func (a *applying) writeContainers() error {
 			return nil
 		}
 		c.After.SiteID, c.After.NodeID = c.Site.After.ID, c.Node.After.ID
-		return writeChange(a, &c.Change, func(tx *gorm.DB) error { return writeContainer(tx, c.Before, c.After) })
+		return writeChange(a, &c.Change, func(tx *gorm.DB) error {
+			if err := checkHost(*c.Site.After, c.After.IPv4Address, "hostname", c.After.Hostname); err != nil {
+				return err
+			}
+			return write(tx, c.Before, c.After, c.After.unique()...)
+		})
 	})
 }
 
 func (a *applying) writeServices() error {
-	wanted := a.wantedPorts()
+	reserved, from := a.reservedPorts(), map[portSpace]int{}
 	return each(a.changes.Services, func(c *ServiceChange) error {
 		if c.After == nil || c.Err != nil || c.Container.Err != nil || c.Container.After.ID == 0 ||
 			c.Domain != nil && (c.Domain.Err != nil || c.Domain.After.ID == 0) {
@@ -401,11 +408,16 @@ func (a *applying) writeServices() error {
 		if c.Domain != nil {
 			c.After.ExternalDomainID = &c.Domain.After.ID
 		}
-		reserved := a.store.reserved
-		if c.After.ExternalPort == 0 { // one that a later service names is not allocated
-			reserved = slices.Concat(reserved, wanted[portSpace{c.Container.Site, c.After.Protocol}])
-		}
-		return writeChange(a, &c.Change, func(tx *gorm.DB) error { return writeService(tx, c.Before, c.After, reserved) })
+		return writeChange(a, &c.Change, func(tx *gorm.DB) (err error) {
+			if c.After.Type == inventory.ServiceTransport && c.After.ExternalPort == 0 {
+				in := portSpace{c.Container.Site, c.After.Protocol}
+				if c.After.ExternalPort, err = freePort(tx, c.After.SiteID, c.After.Protocol, reserved[in], from[in]); err != nil {
+					return err
+				}
+				from[in] = c.After.ExternalPort + 1 // all below are taken by now
+			}
+			return writeService(tx, c.Before, c.After, a.store.reserved)
+		})
 	})
 }
 
@@ -415,16 +427,23 @@ type portSpace struct {
 	protocol string
 }
 
-// wantedPorts are the external ports that services name.
-func (a *applying) wantedPorts() map[portSpace][]int {
-	wanted := map[portSpace][]int{}
+// reservedPorts are those that are not to be allocated, since a service names
+// them or the store does.
+func (a *applying) reservedPorts() map[portSpace][]int {
+	reserved := map[portSpace][]int{}
 	for _, c := range a.changes.Services {
-		if c.After != nil && c.After.ExternalPort != 0 {
-			in := portSpace{c.Container.Site, c.After.Protocol}
-			wanted[in] = append(wanted[in], c.After.ExternalPort)
+		if c.After == nil || c.After.Type != inventory.ServiceTransport {
+			continue
+		}
+		in := portSpace{c.Container.Site, c.After.Protocol}
+		if reserved[in] == nil {
+			reserved[in] = slices.Clone(a.store.reserved)
+		}
+		if c.After.ExternalPort != 0 {
+			reserved[in] = append(reserved[in], c.After.ExternalPort)
 		}
 	}
-	return wanted
+	return reserved
 }
 
 func (a *applying) writeVolumes() error {
@@ -435,7 +454,7 @@ func (a *applying) writeVolumes() error {
 		c.After.ContainerID = c.Container.After.ID
 		return writeChange(a, &c.Change, func(tx *gorm.DB) error {
 			if c.Before == nil {
-				return createVolume(tx, c.After)
+				return placeVolume(tx, c.After, *c.Container.Site.After, *c.Container.After)
 			}
 			return saveVolume(tx, *c.Before, c.After)
 		})

@@ -216,10 +216,29 @@ func newEntry(tx *gorm.DB, action Action, of Subject, before, after Values) Audi
 	}
 }
 
+// auditLater gathers the entries of a transaction with many changes, which keeps
+// them before it ends.
+type auditLater struct{ entries []AuditEntry }
+
+type auditLaterKey struct{}
+
+// auditingLater runs fn and keeps its entries at the end.
+func auditingLater(tx *gorm.DB, fn func(tx *gorm.DB) error) error {
+	later := &auditLater{}
+	if err := fn(tx.WithContext(context.WithValue(tx.Statement.Context, auditLaterKey{}, later))); err != nil {
+		return err
+	}
+	return keepAudit(tx, later.entries)
+}
+
 // auditBatch is how many entries one statement writes.
 const auditBatch = 500
 
 func keepAudit(tx *gorm.DB, entries []AuditEntry) error {
+	if later, gathering := tx.Statement.Context.Value(auditLaterKey{}).(*auditLater); gathering {
+		later.entries = append(later.entries, entries...)
+		return nil
+	}
 	if len(entries) == 0 {
 		return nil
 	}

@@ -99,10 +99,7 @@ func (c Container) checkInSite(tx *gorm.DB) error {
 	if err != nil {
 		return err
 	}
-	if err := checkAddress(site, c.IPv4Address); err != nil {
-		return err
-	}
-	if err := checkInternalName(site, "hostname", c.Hostname); err != nil {
+	if err := checkHost(site, c.IPv4Address, "hostname", c.Hostname); err != nil {
 		return err
 	}
 	node, err := get[Node](tx, c.NodeID)

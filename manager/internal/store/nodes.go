@@ -88,10 +88,15 @@ func (n Node) checkInSite(tx *gorm.DB) error {
 	if err != nil {
 		return err
 	}
-	if err := checkAddress(site, n.IPv4Address); err != nil {
+	return checkHost(site, n.IPv4Address, "name", n.Name)
+}
+
+// checkHost checks address and name of a node or container of a site.
+func checkHost(site Site, addr, field, name string) error {
+	if err := checkAddress(site, addr); err != nil {
 		return err
 	}
-	return checkInternalName(site, "name", n.Name)
+	return checkInternalName(site, field, name)
 }
 
 func (n Node) subject() Subject {

@@ -174,7 +174,7 @@ func uniquePublicName(field, name string, serviceID, domainID int64) unique {
 
 func completeTransport(tx *gorm.DB, row *Service, reserved []int) ([]unique, error) {
 	if row.ExternalPort == 0 {
-		port, err := freePort(tx, row.SiteID, row.Protocol, reserved)
+		port, err := freePort(tx, row.SiteID, row.Protocol, reserved, 0)
 		if err != nil {
 			return nil, err
 		}
@@ -200,8 +200,8 @@ func (s Service) subject() Subject {
 }
 
 // freePort returns the lowest port of the site's range that is neither taken
-// nor reserved. It runs in the transaction that takes the port.
-func freePort(tx *gorm.DB, siteID int64, protocol string, reserved []int) (int, error) {
+// nor reserved nor below from. It runs in the transaction that takes the port.
+func freePort(tx *gorm.DB, siteID int64, protocol string, reserved []int, from int) (int, error) {
 	site, err := get[Site](tx, siteID)
 	if err != nil {
 		return 0, err
@@ -210,6 +210,7 @@ func freePort(tx *gorm.DB, siteID int64, protocol string, reserved []int) (int, 
 	if err != nil {
 		return 0, fmt.Errorf("allocate a port for site %d: %w", siteID, err)
 	}
+	ports.First = max(ports.First, from)
 	var taken []int
 	err = tx.Model(&Service{}).Where("type = 'transport' AND site_id = ? AND protocol = ?", siteID, protocol).
 		Where("external_port BETWEEN ? AND ?", ports.First, ports.Last).Order("external_port").

@@ -85,8 +85,7 @@ func (s *Store) CreateVolume(ctx context.Context, containerID int64, volume inve
 	return row, err
 }
 
-// createVolume decides where a normalised volume of a container is, and stores
-// it.
+// createVolume stores a normalised volume of a container.
 func createVolume(tx *gorm.DB, row *Volume) error {
 	container, err := get[Container](tx, row.ContainerID)
 	if err != nil {
@@ -96,11 +95,17 @@ func createVolume(tx *gorm.DB, row *Volume) error {
 	if err != nil {
 		return err
 	}
+	return placeVolume(tx, row, site, container)
+}
+
+// placeVolume decides where a volume is, and stores it.
+func placeVolume(tx *gorm.DB, row *Volume, site Site, container Container) (err error) {
 	row.HostPath, err = inventory.VolumePath(site.VolumesRoot, site.ID, container.Owner, container.Hostname, row.Name)
 	if err != nil {
 		return invalid("name", "%v", err)
 	}
-	row.SiteID, row.UID, row.GID, row.Status = site.ID, VolumeUID, VolumeGID, VolumePending
+	row.SiteID, row.ContainerID = site.ID, container.ID
+	row.UID, row.GID, row.Status = VolumeUID, VolumeGID, VolumePending
 	return insert(tx, row, row.unique()...)
 }
 
