@@ -48,7 +48,7 @@ func TestApplyAndExport(t *testing.T) {
 		}
 	}
 	asJSON := s.must("", "export", "lab", "--json")
-	if got := s.must("", "apply", "-f", write(t, "lab.json", asJSON), "-f", write(t, "two.yaml", "version: 1\nsite: {name: two}\n")); got != "site \"two\":\n  + site \"two\"\n      volumesRoot: /mnt/volumes\n      portRange: 2000-2999\n1 created, 0 changed, 0 deleted\n" {
+	if got := s.must("", "apply", "-f", write(t, "lab.json", asJSON), "-f", write(t, "two.yaml", "version: 1\nsite: {name: two}\n")); got != "site \"two\":\n  + site \"two\"\n      volumesRoot: /mnt/volumes\n      portRange: 2000-2999\n      publishing: auto\n1 created, 0 changed, 0 deleted\n" {
 		t.Error(got)
 	}
 	report := decode[manifest.Report](t, s.must(strings.Replace(labManifest, "web", "www", 1), "apply", "-f", "-", "--prune", "--json"))

@@ -505,3 +505,18 @@ func TestApplyLeavesPublishingAsItIs(t *testing.T) {
 		t.Errorf("%+v, %v", site, err)
 	}
 }
+
+// A file that does not speak of publishing publishes nothing by surprise.
+func TestPublishingStays(t *testing.T) {
+	s := storetest.Open(t)
+	mustApply(t, s, "version: 1\nsite: {name: lab, publishing: manual}\n", manifest.Options{})
+	if got := mustApply(t, s, site, manifest.Options{}); got != "no changes\n" {
+		t.Error(got)
+	}
+	if got := export(t, s); !strings.Contains(got, "publishing: manual") {
+		t.Error(got)
+	}
+	if got := mustApply(t, s, "version: 1\nsite: {name: lab, publishing: auto}\n", manifest.Options{}); !strings.Contains(got, "publishing: manual → auto") {
+		t.Error(got)
+	}
+}

@@ -32,6 +32,7 @@ type siteOut struct {
 	ExternalIP     string `json:"externalIp,omitempty"`
 	VolumesRoot    string `json:"volumesRoot,omitempty"`
 	PortRange      string `json:"portRange,omitempty"`
+	Publishing     string `json:"publishing,omitempty"`
 }
 
 type domainOut struct {
@@ -115,6 +116,7 @@ func siteDocument(present store.Contents, site store.Site) document {
 		Name: site.Name, InternalDomain: site.InternalDomain, DHCPRange: site.DHCPRange, SubnetMask: site.SubnetMask, Gateway: site.Gateway,
 		DNSForwarders: site.DNSForwarders, ExternalIP: site.ExternalIP,
 		VolumesRoot: unless(site.VolumesRoot, inventory.DefaultVolumesRoot), PortRange: unless(site.PortRange, inventory.DefaultPortRange),
+		Publishing: unless(site.Publishing, inventory.PublishAuto),
 	}}
 	nodes := map[int64]string{}
 	for _, node := range present.Nodes {
@@ -221,6 +223,7 @@ func (w *yamlWriter) document(d document) {
 		w.line("  ", "externalIp", s.ExternalIP)
 		w.line("  ", "volumesRoot", s.VolumesRoot)
 		w.line("  ", "portRange", s.PortRange)
+		w.line("  ", "publishing", s.Publishing)
 	}
 	if len(d.Domains) > 0 {
 		w.b.WriteString("externalDomains:\n")

@@ -212,7 +212,7 @@ func TestJSONIsStrict(t *testing.T) {
 		"":                 "site.json: there is no document in it",
 		"{\"version\": 1,": "site.json:1:15: not JSON: it ends too early",
 		"{\n  \"version\": 1,\n  \"site\": {\"name\": 7}\n}":                        "site.json:3:20: site.name: has to be a text, not a number",
-		"{\n  \"version\": 1,\n  \"version\": 1\n}":                                 `site.json:3:3: "version" is there twice`,
+		"{\n  \"version\": 1,\n  \"version\": 1\n}":                                 "site.json:3:3: version: is given twice",
 		"{\n  \"version\": 1.0\n}":                                                  `site.json:2:14: version: "1.0" is not a whole number above 0`,
 		"{\n  \"version\": 1,\n  \"site\": {\"name\": \"é\", \"gatewa\": \"x\"}\n}": "site.json:3:25: site.gatewa: there is no such field; did you mean gateway?",
 		"{\n  \"version\": 1,\n  nodes: []\n}":                                      "site.json:3:3: not JSON: invalid character 'n'",

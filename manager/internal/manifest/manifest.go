@@ -3,7 +3,8 @@
 // stored is written down (Export). It is pure; the store makes the changes.
 //
 // A manifest names records rather than numbering them, and is complete: an
-// optional field that is absent is not set or has its default. What it says of
+// optional field that is absent is not set or has its default (but for
+// publishing, which is no part of what a site is). What it says of
 // a record is checked by the same rules as everywhere (package inventory and
 // the store), and every fault names file, line, column and field.
 package manifest

@@ -96,10 +96,10 @@ func (p *plan) site(wanted *Site) *store.SiteChange {
 			c.Before, c.After = &stored, &after
 		}
 	}
-	// A file says what a site is, not when its agents get it.
 	publishing := c.After.Publishing
 	c.After.Site = wanted.Site
-	if c.Before != nil {
+	// A file that is silent about when agents get the site publishes nothing.
+	if _, told := wanted.fields["publishing"]; !told && c.Before != nil {
 		c.After.Publishing = publishing
 	}
 	c.Err = wanted.err()

@@ -97,6 +97,7 @@ func (d *decoder) site(path string, v *value) *Site {
 		"externalIp":     text(&s.ExternalIP),
 		"volumesRoot":    text(&s.VolumesRoot),
 		"portRange":      text(&s.PortRange),
+		"publishing":     text(&s.Publishing),
 	})
 	d.check(&s.record, s.Normalise)
 	return s
@@ -195,13 +196,17 @@ func (d *decoder) fields(r *record, v *value, path string, known map[string]sett
 		return
 	}
 	before := len(d.faults)
-	for _, field := range v.fields {
+	for i, field := range v.fields {
 		set, found := known[field.name]
 		full := field.name
 		if path != "" {
 			full = path + "." + field.name
 		}
-		if !found {
+		switch {
+		case slices.ContainsFunc(v.fields[:i], func(before member) bool { return before.name == field.name }):
+			d.add(field.at, full, "is given twice")
+			continue
+		case !found:
 			d.add(field.at, full, "%s", unknown(field.name, known))
 			continue
 		}

@@ -175,6 +175,7 @@ func (p *plan) siteProperties(s *store.Site) []property {
 		textOf("internalDomain", s.InternalDomain), textOf("dhcpRange", s.DHCPRange), textOf("subnetMask", s.SubnetMask),
 		textOf("gateway", s.Gateway), textOf("dnsForwarders", s.DNSForwarders), textOf("externalIp", s.ExternalIP),
 		textOf("volumesRoot", s.VolumesRoot), textOf("portRange", s.PortRange),
+		textOf("publishing", s.Publishing),
 	}
 }
 

@@ -51,6 +51,7 @@ func Schema() map[string]any {
 				"externalIp":     text("Public address"),
 				"volumesRoot":    text("Folder of the volumes on the nodes; /mnt/volumes if absent"),
 				"portRange":      text("Where external ports are allocated; 2000-2999 if absent"),
+				"publishing":     oneOf("When agents get changes; stays as it is if absent", "auto", "manual"),
 			}),
 			"externalDomains": list(record([]string{"name"}, map[string]any{
 				"name":        text("Domain under which HTTP services are published"),

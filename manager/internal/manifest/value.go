@@ -47,12 +47,9 @@ func (v *value) field(name string) *value {
 	return nil
 }
 
-// addField adds a field to a mapping; a name may be there once.
+// addField adds a field to a mapping.
 func (v *value) addField(name string, at Place, read *value) error {
-	switch {
-	case v.field(name) != nil:
-		return oneFault(at, "%q is there twice", name)
-	case len(v.fields) == maxFields:
+	if len(v.fields) == maxFields {
 		return oneFault(at, "more than %d fields", maxFields)
 	}
 	v.fields = append(v.fields, member{name, at, read})
