@@ -144,7 +144,7 @@ func described(t *testing.T) map[string]string {
 	list := map[string]string{}
 	for path, operations := range api.Paths {
 		var words []string
-		for _, method := range []string{"get", "post", "patch", "delete"} {
+		for _, method := range []string{"get", "post", "put", "patch", "delete"} {
 			if _, has := operations[method]; has {
 				words = append(words, strings.ToUpper(method))
 			}

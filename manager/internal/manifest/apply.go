@@ -75,7 +75,7 @@ func (p *plan) refused() faults {
 // blame adds why a change was refused. A value that is held by a record which is
 // kept may be one that the file has under a new name.
 func (p *plan) blame(found *faults, change any, err error) {
-	if err == nil || errors.Is(err, errBroken) {
+	if err == nil || errors.Is(err, errBroken) || errors.Is(err, store.ErrRefused) {
 		return
 	}
 	var conflict *store.ConflictError

@@ -466,6 +466,17 @@ func TestChangesAreAudited(t *testing.T) {
 	}
 }
 
+// What is wrong with a site that exists is all that is told of it.
+func TestFaultsOfAStoredSite(t *testing.T) {
+	s := storetest.Open(t)
+	mustApply(t, s, lab, manifest.Options{})
+	_, err := apply(t, s, change(t, lab, "gateway", "gatway", "internalPort: 8080", "internalPort: 80800", "hostname: db", "hostname: web"), manifest.Options{})
+	wantFaults(t, err,
+		"site.yaml:8:3: site.gatway: there is no such field; did you mean gateway?",
+		"site.yaml:27:23: containers[0].services[0].internalPort: 80800 is not a port: 1 to 65535",
+		`site.yaml:36:15: containers[1].hostname: the name "web" is already in use by containers[0] in line 18`)
+}
+
 // A port that is allocated makes room for the same one named elsewhere.
 func TestNamedPortsComeFirst(t *testing.T) {
 	s := storetest.Open(t)

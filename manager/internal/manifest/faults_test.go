@@ -119,6 +119,14 @@ containers:
 			"no ports left", "version: 1\nsite: {name: lab, portRange: 4000-4001}\nnodes: [{name: n}]\ncontainers:\n  - hostname: a\n    node: n\n    services:\n      - {type: transport, protocol: tcp, internalPort: 1}\n      - {type: transport, protocol: tcp, internalPort: 2}\n      - {type: transport, protocol: tcp, internalPort: 3, externalPort: 4000}\n",
 			[]string{"site.yaml:9:9: containers[0].services[1].externalPort: every tcp port of the site's portRange 4000-4001 is in use: widen it or name a port"},
 		},
+		{
+			"nothing that only follows", "version: 1\nsite:\n  name: lab\n  gatway: 192.0.2.1\nexternalDomains: [{name: example.com, defaultSite: lab}]\nnodes: [{name: n}, {name: m, type: x}]\ncontainers:\n" +
+				"  - {hostname: a, node: n, services: [{type: http, internalPort: 1, externalHostname: a, externalDomain: example.com}], volumes: [{name: a, mountPath: /a, mode: rw}]}\n  - {hostname: b, node: m}\n",
+			[]string{
+				"site.yaml:4:3: site.gatway: there is no such field; did you mean gateway?",
+				`site.yaml:6:36: nodes[1].type: "x" is not a type of node: "proxmox" or "none"`,
+			},
+		},
 		{"not closed", site + "nodes: [{name: a}\n", []string{"site.yaml:3:8: sequence end token ']' not found"}},
 		{"a wrong indentation", site + "nodes:\n  - name: a\n   type: none\n", nil},
 		{"a key twice", site + "nodes: []\nnodes: []\n", nil},

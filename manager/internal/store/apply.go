@@ -42,8 +42,9 @@ type Contents struct {
 // After it is deleted, with both it is changed, or stays if they are the same.
 type Change[T any] struct {
 	Before, After *T
-	// Err is why Apply refused it: an *InvalidError or a *ConflictError. A change
-	// that has an Err before is not made, nor is what depends on it.
+	// Err is why Apply refused it: an *InvalidError, a *ConflictError, or
+	// ErrRefused if what it depends on was refused. A change that has an Err before
+	// is not made.
 	Err error
 }
 
@@ -241,6 +242,7 @@ func (a *applying) writeDomains() error {
 	return each(a.changes.Domains, func(c *DomainChange) error {
 		if c.DefaultSite != nil {
 			if c.DefaultSite.Err != nil {
+				c.Err = ErrRefused
 				return nil
 			}
 			c.After.DefaultSiteID = &c.DefaultSite.After.ID
@@ -374,7 +376,11 @@ func (a *applying) sparePorts() func(siteID int64, protocol string) (int, error)
 
 func (a *applying) writeNodes() error {
 	return each(a.changes.Nodes, func(c *NodeChange) error {
-		if c.After == nil || c.Err != nil || c.Site.Err != nil || c.Site.After.ID == 0 {
+		if c.After == nil || c.Err != nil {
+			return nil
+		}
+		if c.Site.Err != nil {
+			c.Err = ErrRefused
 			return nil
 		}
 		c.After.SiteID = c.Site.After.ID
@@ -384,7 +390,11 @@ func (a *applying) writeNodes() error {
 
 func (a *applying) writeContainers() error {
 	return each(a.changes.Containers, func(c *ContainerChange) error {
-		if c.After == nil || c.Err != nil || c.Site.Err != nil || c.Node.Err != nil || c.Node.After.ID == 0 {
+		if c.After == nil || c.Err != nil {
+			return nil
+		}
+		if c.Site.Err != nil || c.Node.Err != nil {
+			c.Err = ErrRefused
 			return nil
 		}
 		c.After.SiteID, c.After.NodeID = c.Site.After.ID, c.Node.After.ID
@@ -400,8 +410,7 @@ func (a *applying) writeContainers() error {
 func (a *applying) writeServices() error {
 	reserved, from := a.reservedPorts(), map[portSpace]int{}
 	return each(a.changes.Services, func(c *ServiceChange) error {
-		if c.After == nil || c.Err != nil || c.Container.Err != nil || c.Container.After.ID == 0 ||
-			c.Domain != nil && (c.Domain.Err != nil || c.Domain.After.ID == 0) {
+		if c.After == nil || c.Err != nil || c.Container.Err != nil || c.Domain != nil && c.Domain.Err != nil {
 			return nil
 		}
 		c.After.SiteID, c.After.ContainerID = c.Container.After.SiteID, c.Container.After.ID
@@ -448,7 +457,7 @@ func (a *applying) reservedPorts() map[portSpace][]int {
 
 func (a *applying) writeVolumes() error {
 	return each(a.changes.Volumes, func(c *VolumeChange) error {
-		if c.After == nil || c.Err != nil || c.Container.Err != nil || c.Container.After.ID == 0 {
+		if c.After == nil || c.Err != nil || c.Container.Err != nil {
 			return nil
 		}
 		c.After.ContainerID = c.Container.After.ID
