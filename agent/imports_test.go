@@ -48,11 +48,12 @@ var layers = map[string][]string{
 		"checkin", "render", "internal/host", "internal/services", "internal/systemd", "internal/volumes", "golang.org/x/sys",
 	},
 	"internal/bundle": {"checkin", "render", "internal/pass", "internal/services"},
+	"internal/enroll": {"checkin", "envfile", "internal/atomicfile"},
 	// Measuring programs run the agent from outside.
 	"internal/measure/minimal": {},
 	"internal/measure/passes":  {},
 	"cmd/opensource-agent": {
-		"checkin", "render", "internal/bundle", "internal/config", "internal/pass", "internal/preflight", "internal/status",
+		"checkin", "render", "internal/bundle", "internal/config", "internal/enroll", "internal/pass", "internal/preflight", "internal/status",
 		"internal/systemd", "internal/volumes", "github.com/alecthomas/kong", "github.com/systemd/slog-journal",
 	},
 }

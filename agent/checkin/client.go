@@ -69,28 +69,16 @@ func (c *Client) CheckIn(ctx context.Context, request Request, ifNoneMatch strin
 	if err != nil {
 		return Answer{}, fmt.Errorf("encode check-in: %w", err)
 	}
-	target := c.URL.JoinPath(Path)
-	post, err := http.NewRequestWithContext(ctx, http.MethodPost, target.String(), bytes.NewReader(body))
-	if err != nil {
-		return Answer{}, fmt.Errorf("prepare check-in: %w", err)
-	}
-	post.Header.Set("Content-Type", "application/json")
-	post.Header.Set("Accept", "application/json")
-	post.Header.Set("User-Agent", c.UserAgent)
+	header := http.Header{}
 	if c.Key != "" {
-		post.Header.Set("Authorization", "Bearer "+c.Key)
+		header.Set("Authorization", "Bearer "+c.Key)
 	}
 	if ifNoneMatch != "" {
-		post.Header.Set("If-None-Match", ifNoneMatch)
+		header.Set("If-None-Match", ifNoneMatch)
 	}
-
-	client := &http.Client{
-		Transport:     c.Transport,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
-	response, err := client.Do(post)
+	response, err := c.post(ctx, Path, body, header)
 	if err != nil {
-		return Answer{}, fmt.Errorf("check in with %s: %w%s", c.URL.Redacted(), withoutURL(err), clockHint(err, time.Now()))
+		return Answer{}, err
 	}
 	defer response.Body.Close()
 	date, _ := http.ParseTime(response.Header.Get("Date"))
@@ -98,11 +86,37 @@ func (c *Client) CheckIn(ctx context.Context, request Request, ifNoneMatch strin
 	answer.Date = date
 	var refused *RefusedError
 	if errors.As(err, &refused) {
-		refused.Message += c.hint(refused.Status)
+		refused.Message += c.hint(refused.Status, refused.Code)
 		refused.Date = date
 	}
 	return answer, err
 }
+
+// post sends a body to the manager. Redirects are not followed.
+func (c *Client) post(ctx context.Context, path string, body []byte, header http.Header) (*http.Response, error) {
+	post, err := http.NewRequestWithContext(ctx, http.MethodPost, c.URL.JoinPath(path).String(), bytes.NewReader(body))
+	if err != nil {
+		return nil, fmt.Errorf("prepare request: %w", err)
+	}
+	for name, values := range header {
+		post.Header[name] = values
+	}
+	post.Header.Set("Content-Type", "application/json")
+	post.Header.Set("Accept", "application/json")
+	post.Header.Set("User-Agent", c.UserAgent)
+	client := &http.Client{
+		Transport:     c.Transport,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	response, err := client.Do(post)
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w%s", acts[path], c.URL.Redacted(), withoutURL(err), clockHint(err, time.Now()))
+	}
+	return response, nil
+}
+
+// acts say what is done at a path.
+var acts = map[string]string{Path: "check in with", EnrollPath: "enroll at"}
 
 // clockHint says what to look at when a certificate is not valid at this time.
 // (The error itself names the time and the limit.)
@@ -119,8 +133,10 @@ func clockHint(err error, now time.Time) string {
 }
 
 // hint says what to look at when credentials are refused.
-func (c *Client) hint(status int) string {
+func (c *Client) hint(status int, code string) string {
 	switch {
+	case code == "wrong_host":
+		return " (opensource-agent enroll)"
 	case status == http.StatusUnauthorized && c.Key == "":
 		return " (no key was sent: set API_KEY)"
 	case status == http.StatusUnauthorized:

@@ -24,6 +24,7 @@ type commandLine struct {
 	Version        kong.VersionFlag `help:"Print the version and exit."`
 
 	Run     runCommand     `cmd:"" default:"withargs" help:"Do one pass. This is what happens without a command."`
+	Enroll  enrollCommand  `cmd:"" help:"Make this host the agent of a site, with a token from the manager."`
 	Status  statusCommand  `cmd:"" help:"Tell how the site of this host stands."`
 	Check   checkCommand   `cmd:"" help:"Look at everything a pass depends on, and say what to do."`
 	Bundle  bundleCommand  `cmd:"" help:"Write a support archive, without secrets."`

@@ -138,6 +138,55 @@ func LoadRendering(flags Flags, environ []string) (Rendering, error) {
 	return c, errors.Join(r.mistakes...)
 }
 
+// KeyFile is where a host that is enrolled keeps its key.
+const KeyFile = "/etc/opensource-agent/api-key"
+
+// Enrolling is what there is to know before a host is enrolled.
+type Enrolling struct {
+	Local
+	ManagerURL   *url.URL
+	ManagerRoots *x509.CertPool
+	Hostname     string            // empty: that of the host
+	Proxies      map[string]string // see Config
+	// Configured says what the agent does so far, if it does anything.
+	Configured string
+}
+
+// LoadEnrolling is Load for a host that is to be enrolled. caFile is as
+// MANAGER_CA_FILE. A key whose place has precedence over KeyFile is a mistake.
+func LoadEnrolling(flags Flags, caFile string, environ []string) (Enrolling, error) {
+	r, bySystemd, err := open(flags, environ)
+	if err != nil {
+		return Enrolling{}, err
+	}
+	if caFile != "" {
+		r.sources = append([]source{{byFlag, map[string]string{"MANAGER_CA_FILE": caFile}}}, r.sources...)
+	}
+	c := Enrolling{
+		Local: r.local(bySystemd), ManagerURL: r.managerURL(), ManagerRoots: r.managerRoots(),
+		Hostname: r.domain("AGENT_HOSTNAME"), Proxies: r.proxies(),
+	}
+	for _, source := range r.sources {
+		if strings.HasPrefix(source.name, r.root+"/") && source.name != r.root+File && source.values["API_KEY"] != "" {
+			r.mistake("API_KEY", fmt.Errorf("it is set in %s, and would win over the key of this host: remove it there", source.name))
+		}
+	}
+	c.Configured = r.configured()
+	return c, errors.Join(r.mistakes...)
+}
+
+// configured names the site in the environment files, or that there is a key.
+func (r *reader) configured() string {
+	for _, name := range []string{"SITE_ID", "API_KEY", "API_KEY_FILE"} {
+		for _, source := range r.sources {
+			if value := source.values[name]; value != "" && strings.HasPrefix(source.name, r.root+"/") {
+				return name + "=" + shown(name, value) + " in " + source.name
+			}
+		}
+	}
+	return ""
+}
+
 // open gathers all sources of settings.
 func open(flags Flags, environ []string) (r *reader, bySystemd bool, err error) {
 	root := ""

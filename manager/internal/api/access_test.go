@@ -43,7 +43,7 @@ func TestEveryOperationNeedsCredentials(t *testing.T) {
 	i := fill(t, s)
 	viewer := s.Key(t, auth.NewKey{Name: "v", Role: auth.RoleViewer})
 	agent := s.Key(t, auth.NewKey{Name: "a", Role: auth.RoleAgent, SiteID: i.site})
-	open := []string{"GET /health", "GET /health/live", "GET /health/ready", "POST /session", "POST /agents"}
+	open := []string{"GET /health", "GET /health/live", "GET /health/ready", "POST /session", "POST /agents", "POST /enroll"}
 	personal := []string{"GET /session", "DELETE /session", "POST /session/password"}
 
 	for n, operation := range everyOperation(t, s) {

@@ -45,6 +45,7 @@ func newWorld(t testing.TB) *world {
 	w.ids["volumes"] = s.Create(t, "/containers/1/volumes", object{"name": "old", "mountPath": "/old", "mode": "ro"})
 	w.ids["users"] = s.Create(t, "/users", object{"name": "eve", "role": "viewer", "password": "correct horse battery"})
 	w.ids["api-keys"] = s.Create(t, "/api-keys", object{"name": "old", "role": "viewer"})
+	w.ids["enrollments"] = s.Create(t, "/sites/1/enrollments", object{})
 	if answer := s.Call(t, "POST", "/agents", object{"siteId": 1, "hostname": "gate", "currentTime": 1, "ipv4Address": nil, "services": object{}}); answer.Status != 200 {
 		t.Fatalf("check in: %d %s", answer.Status, answer.Body)
 	}
@@ -55,6 +56,10 @@ func newWorld(t testing.TB) *world {
 
 // drivers drive what cannot be driven with ids and examples alone.
 var drivers = map[string]func(*testing.T, *world) servertest.Answer{
+	"POST /enroll": func(t *testing.T, w *world) servertest.Answer {
+		made := servertest.Data[struct{ Token string }](t, w.Call(t, "POST", "/sites/1/enrollments", object{}))
+		return w.Do(t, "POST", "/api/v1/enroll", object{"token": made.Token, "hostname": "gateway"}, nil)
+	},
 	"POST /session/password": func(t *testing.T, w *world) servertest.Answer {
 		who := object{"name": "carol", "role": "viewer", "password": "correct horse battery"}
 		w.Create(t, "/users", who)

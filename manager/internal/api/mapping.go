@@ -24,6 +24,7 @@ func toError(err error) *Error {
 		inUse    *store.InUseError
 		tooMany  *auth.TooManyError
 		host     *auth.WrongHostError
+		token    *auth.EnrollmentError
 	)
 	switch {
 	case errors.As(err, &ours):
@@ -42,6 +43,8 @@ func toError(err error) *Error {
 		return errUnauthorized
 	case errors.Is(err, auth.ErrForbidden):
 		return errForbidden
+	case errors.As(err, &token):
+		return refusedToken(token)
 	case errors.As(err, &host):
 		return &Error{Status: http.StatusForbidden, Code: "wrong_host", Message: host.Error()}
 	case errors.Is(err, auth.ErrUnavailable), store.Unavailable(err):
@@ -62,6 +65,22 @@ func conflicting(conflict *store.ConflictError) *Error {
 	}
 	if len(conflict.Holders) > 0 {
 		answer.Message += " (" + strings.Join(conflict.Holders, ", ") + ")"
+	}
+	return answer
+}
+
+// refusedToken answers the holder of a right token of enrollment.
+func refusedToken(refused *auth.EnrollmentError) *Error {
+	answer := &Error{Message: refused.Message}
+	switch {
+	case errors.Is(refused, store.ErrEnrollmentUsed):
+		answer.Status, answer.Code = http.StatusConflict, "enrollment_used"
+	case errors.Is(refused, store.ErrEnrollmentExpired):
+		answer.Status, answer.Code, answer.Header = http.StatusUnauthorized, "enrollment_expired", errUnauthorized.Header
+	case errors.Is(refused, store.ErrEnrollmentRevoked):
+		answer.Status, answer.Code, answer.Header = http.StatusUnauthorized, "enrollment_revoked", errUnauthorized.Header
+	default:
+		answer.Status, answer.Code = http.StatusForbidden, "wrong_host"
 	}
 	return answer
 }

@@ -41,7 +41,9 @@ func describeOpen(description *huma.OpenAPI) {
 		answers := description.Paths[path].Get.Responses
 		answers["503"] = &huma.Response{Description: "The manager is not ready", Content: answers["200"].Content}
 	}
-	description.Paths["/session"].Post.Security = []map[string][]string{}
+	for _, path := range []string{"/session", "/enroll"} {
+		description.Paths[path].Post.Security = []map[string][]string{}
+	}
 }
 
 // describeCheckIn adds the check-in to the description. It is no typed handler
@@ -70,7 +72,7 @@ func describeCheckIn(description *huma.OpenAPI) {
 		},
 	}
 	addFaults(&checkIn, []string{
-		"malformed_json", "bad_request", "unauthorized", "too_many_requests", "forbidden", "cross_origin", "site_not_found",
+		"malformed_json", "bad_request", "unauthorized", "too_many_requests", "forbidden", "wrong_host", "cross_origin", "site_not_found",
 		"too_large", "unsupported_media_type", "validation_failed", "internal_error", "unavailable",
 	})
 	description.AddOperation(&checkIn)

@@ -20,6 +20,9 @@ func (a *API) routes(engine *gin.Engine, checkIn http.Handler) {
 	get(open, "/health/ready", "Whether the manager can do its work, and if not, what it lacks", a.readiness)
 	post(open, "/session", "Sign in", a.signIn, mayFail("unauthorized", "too_many_requests"))
 
+	post(open, "/enroll", "Turn a token into the key of a host", a.enroll,
+		mayFail("unauthorized", "enrollment_expired", "enrollment_revoked", "enrollment_used", "wrong_host", "too_many_requests"))
+
 	someone := group{humagin.NewWithGroup(engine, engine.Group(basePath, a.someone), config), a.store, shown, []string{"unauthorized", "too_many_requests"}}
 	get(someone, "/session", "Who is asking", a.whoAmI)
 	remove(someone, "/session", "Sign out", a.signOut)
@@ -88,6 +91,11 @@ func (a *API) routes(engine *gin.Engine, checkIn http.Handler) {
 	patch(api, "/api-keys/{id}", "Rename an API key, or change when it expires", a.updateAPIKey)
 	remove(api, "/api-keys/{id}", "Revoke an API key for good", a.revokeAPIKey)
 	post(api, "/api-keys/{id}/rotate", "Replace an API key by a new one, shown only now; the old one works on for a while", a.rotateAPIKey)
+
+	get(api, "/sites/{id}/enrollments", "List the tokens by which hosts become agents of a site", a.listEnrollments)
+	post(api, "/sites/{id}/enrollments", "Make a token by which a host becomes an agent of a site; it is shown only now", a.createEnrollment)
+	get(api, "/enrollments/{id}", "Show a token of enrollment", a.getEnrollment)
+	remove(api, "/enrollments/{id}", "Revoke a token of enrollment that was not used", a.revokeEnrollment, mayFail("conflict"))
 
 	get(api, "/users", "List users", a.listUsers)
 	post(api, "/users", "Create a user", a.createUser)

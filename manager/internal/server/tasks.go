@@ -12,6 +12,7 @@ import (
 func (s *Server) newTasks(config.Config) *tasks.Runner {
 	return tasks.New(s.Store.NewLease(tasks.LeaseName, tasks.LeaseTerm), s.log,
 		tasks.Task{Name: "note silent agents", Every: 15 * time.Second, Run: s.markOffline},
+		tasks.Task{Name: "forget old enrollments", Every: time.Hour, Run: s.forgetEnrollments},
 	)
 }
 
@@ -23,4 +24,11 @@ func (s *Server) markOffline(ctx context.Context) error {
 		return err
 	}
 	return s.Store.MarkOffline(ctx, since)
+}
+
+// keptEnrollments is how long it is shown who used a token, and when.
+const keptEnrollments = 90 * 24 * time.Hour
+
+func (s *Server) forgetEnrollments(ctx context.Context) error {
+	return s.Store.DeleteOldEnrollments(ctx, time.Now().UTC().Add(-keptEnrollments))
 }

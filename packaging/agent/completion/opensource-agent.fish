@@ -1,5 +1,5 @@
 # fish completion for opensource-agent, generated from its command line
-set -l commands run status check bundle render hold release
+set -l commands run enroll status check bundle render hold release
 complete -c opensource-agent -f
 complete -c opensource-agent -l help -d 'Show context-sensitive help'
 complete -c opensource-agent -l root -x -a '(__fish_complete_directories (commandline -ct))' -d 'Write all files below this folder and leave systemd alone: for demonstrations and tests'
@@ -9,6 +9,7 @@ complete -c opensource-agent -l manager-url -x -d 'Address of the manager (MANAG
 complete -c opensource-agent -l state-directory -x -a '(__fish_complete_directories (commandline -ct))' -d 'Where the agent keeps what it knows (STATE_DIRECTORY, default /var/lib/opensource-agent)'
 complete -c opensource-agent -l version -d 'Print the version and exit'
 complete -c opensource-agent -n "not __fish_seen_subcommand_from $commands" -a run -d 'Do one pass'
+complete -c opensource-agent -n "not __fish_seen_subcommand_from $commands" -a enroll -d 'Make this host the agent of a site, with a token from the manager'
 complete -c opensource-agent -n "not __fish_seen_subcommand_from $commands" -a status -d 'Tell how the site of this host stands'
 complete -c opensource-agent -n "not __fish_seen_subcommand_from $commands" -a check -d 'Look at everything a pass depends on, and say what to do'
 complete -c opensource-agent -n "not __fish_seen_subcommand_from $commands" -a bundle -d 'Write a support archive, without secrets'
@@ -19,6 +20,11 @@ complete -c opensource-agent -n "not __fish_seen_subcommand_from $commands" -l d
 complete -c opensource-agent -n "not __fish_seen_subcommand_from $commands" -l confirm-removals -d 'Accept the snapshot that is held back because it removes a large share of what runs here'
 complete -c opensource-agent -n '__fish_seen_subcommand_from run' -l dry-run -d 'Check in, and print what the pass would do, but do nothing of it'
 complete -c opensource-agent -n '__fish_seen_subcommand_from run' -l confirm-removals -d 'Accept the snapshot that is held back because it removes a large share of what runs here'
+complete -c opensource-agent -n '__fish_seen_subcommand_from enroll' -l manager -x -d 'Address of the manager; MANAGER_URL if not given'
+complete -c opensource-agent -n '__fish_seen_subcommand_from enroll' -l token -x -d 'The token that an administrator has made on the manager, or - to read it from stdin'
+complete -c opensource-agent -n '__fish_seen_subcommand_from enroll' -l ca-file -r -F -d 'Authority of the manager\'s certificate, if that is a private one; kept as MANAGER_CA_FILE'
+complete -c opensource-agent -n '__fish_seen_subcommand_from enroll' -l force -d 'Do it although this host is configured already: its site, manager and key are replaced'
+complete -c opensource-agent -n '__fish_seen_subcommand_from enroll' -l no-pass -d 'Do not make a first pass: the timer will'
 complete -c opensource-agent -n '__fish_seen_subcommand_from status' -l json -d 'Print JSON, in which times are RFC 3339 in UTC'
 complete -c opensource-agent -n '__fish_seen_subcommand_from check' -l json -d 'Print JSON: a list of findings'
 complete -c opensource-agent -n '__fish_seen_subcommand_from bundle' -l out -r -F -d 'Write the archive to this file, which must not exist; - is standard output'

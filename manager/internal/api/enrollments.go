@@ -1,0 +1,125 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"opensource.internal/agent/checkin"
+	"opensource.internal/manager/internal/auth"
+	"opensource.internal/manager/internal/inventory"
+	"opensource.internal/manager/internal/store"
+)
+
+// Enrollment is a token as it is listed: without the token.
+type Enrollment struct {
+	ID        int64      `json:"id"`
+	SiteID    int64      `json:"siteId"`
+	Hostname  *string    `json:"hostname" doc:"The only host that may use the token; null for any"`
+	Prefix    string     `json:"prefix"`
+	CreatedAt time.Time  `json:"createdAt"`
+	CreatedBy *string    `json:"createdBy"`
+	ExpiresAt time.Time  `json:"expiresAt"`
+	RevokedAt *time.Time `json:"revokedAt"`
+	UsedAt    *time.Time `json:"usedAt"`
+	UsedBy    *string    `json:"usedBy" doc:"The host that used the token"`
+	APIKeyID  *int64     `json:"apiKeyId" doc:"The key it was turned into"`
+}
+
+// newEnrollment is the one answer that shows the token itself.
+type newEnrollment struct {
+	Enrollment
+	Token   string `json:"token" doc:"Shown only now"`
+	Command string `json:"command" doc:"What to type on the host, beside the agent's package"`
+}
+
+func showEnrollment(e store.Enrollment) Enrollment {
+	return Enrollment{
+		ID: e.ID, SiteID: e.SiteID, Hostname: text(e.Hostname), Prefix: e.Prefix, CreatedAt: e.CreatedAt.UTC(), CreatedBy: text(e.CreatedBy),
+		ExpiresAt: e.ExpiresAt.UTC(), RevokedAt: utc(e.RevokedAt), UsedAt: utc(e.UsedAt), UsedBy: text(e.UsedBy), APIKeyID: e.APIKeyID,
+	}
+}
+
+type enrollmentCreate struct {
+	ByID
+	Body struct {
+		ExpiresIn *string `json:"expiresIn,omitempty" doc:"How long the token may be used: 1m to 7d, 1h if not given" example:"1h"`
+		Hostname  *string `json:"hostname,omitempty" doc:"The only host that may use it" example:"gateway"`
+	}
+}
+
+type listEnrollments struct {
+	ByID
+	Paging
+}
+
+func (a *API) listEnrollments(ctx context.Context, in *listEnrollments) (*page[Enrollment], error) {
+	rows, total, err := a.store.ListEnrollments(ctx, store.EnrollmentFilter{SiteID: in.ID}, in.options())
+	if err != nil {
+		return nil, err
+	}
+	return respondPage(rows, total, in.Paging, showEnrollment), nil
+}
+
+func (a *API) createEnrollment(ctx context.Context, in *enrollmentCreate) (*created[newEnrollment], error) {
+	wanted := auth.NewEnrollment{SiteID: in.ID, ExpiresIn: auth.DefaultEnrollment, CreatedBy: principal(ctx).Name}
+	if in.Body.Hostname != nil {
+		wanted.Hostname = *in.Body.Hostname
+	}
+	if in.Body.ExpiresIn != nil {
+		var err error
+		if wanted.ExpiresIn, err = inventory.ParseDuration(*in.Body.ExpiresIn); err != nil {
+			return nil, invalidFields(map[string]string{"expiresIn": err.Error()})
+		}
+	}
+	token, row, err := auth.CreateEnrollment(ctx, a.store, wanted)
+	if err != nil {
+		return nil, err
+	}
+	shown := newEnrollment{showEnrollment(row), token, auth.InstallCommand(a.managerURL(ctx), token)}
+	return &created[newEnrollment]{a.location("enrollments", row.ID), data[newEnrollment]{shown}}, nil
+}
+
+// managerURL is what an agent on another host would use.
+func (a *API) managerURL(ctx context.Context) string {
+	if a.publicURL != nil {
+		return a.publicURL.String()
+	}
+	return "http://" + auth.RequestOf(ctx).HTTP.Host
+}
+
+func (a *API) getEnrollment(ctx context.Context, in *ByID) (*answer[Enrollment], error) {
+	row, err := a.store.GetEnrollment(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	return respond(showEnrollment(row)), nil
+}
+
+func (a *API) revokeEnrollment(ctx context.Context, in *ByID) (*empty, error) {
+	_, err := a.store.RevokeEnrollment(ctx, in.ID)
+	return nil, err
+}
+
+// enroll is an agent's request, which may have fields that this version does not
+// know.
+type enroll struct {
+	Body struct {
+		_        struct{} `additionalProperties:"true"`
+		Token    string   `json:"token" doc:"What an administrator has made for the site: the only credential"`
+		Hostname string   `json:"hostname" example:"gateway"`
+		Nonce    string   `json:"nonce,omitempty" doc:"Random text, by which the same host may ask again for ten minutes if the answer was lost"`
+	}
+}
+
+func (a *API) enroll(ctx context.Context, in *enroll) (*answer[checkin.Enrolled], error) {
+	key, row, err := a.auth.Enroll(ctx, checkin.EnrollRequest{Token: in.Body.Token, Hostname: in.Body.Hostname, Nonce: in.Body.Nonce})
+	if errors.Is(err, auth.ErrUnauthorized) {
+		return nil, &Error{Status: http.StatusUnauthorized, Code: "unauthorized", Message: "this manager knows no such token: copy the whole command, or ask an administrator for a new one", Header: errUnauthorized.Header}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return respond(checkin.Enrolled{SiteID: *row.SiteID, Hostname: row.Hostname, Key: key}), nil
+}
