@@ -93,6 +93,14 @@ var restricted = []struct {
 		by: []string{"internal/manifest", "internal/api", "cmd/opensource-manager"},
 	},
 	{
+		what: "github.com/nicholas-fedor/shoutrrr", why: "only notifications are sent by it",
+		by: []string{"internal/notify"},
+	},
+	{
+		what: module + "/internal/notify", why: "notifications are sent by the server, and managed by the API and the program",
+		by: []string{"internal/notify", "internal/server", "internal/api", "cmd/opensource-manager"},
+	},
+	{
 		what: "github.com/prometheus", why: "only the metrics know who reads them",
 		by: []string{"internal/metrics"},
 	},

@@ -115,6 +115,7 @@ func commandLine() []kong.Option {
 			"state_directory": config.Defaults.StateDirectory, "listen": config.Defaults.Listen,
 			"loopback_site": config.Defaults.LoopbackSite, "log_level": config.Defaults.LogLevel,
 			"log_format": config.Defaults.LogFormat, "metrics_detail": config.Defaults.MetricsDetail,
+			"notify_window": config.Defaults.NotifyWindow, "notify_remind": config.Defaults.NotifyRemind,
 		},
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"opensource.internal/manager/internal/auth"
+	"opensource.internal/manager/internal/notify"
 	"opensource.internal/manager/internal/snapshot"
 	"opensource.internal/manager/internal/store"
 )
@@ -22,6 +23,7 @@ type Options struct {
 	Snapshots *snapshot.Cache
 	// CheckIn answers POST /api/v1/agents, credentials included.
 	CheckIn   http.Handler
+	Notifier  *notify.Notifier
 	Log       *slog.Logger
 	PublicURL *url.URL // nil if not set
 	Version   string
@@ -32,6 +34,7 @@ type API struct {
 	store     *store.Store
 	auth      *auth.Auth
 	snapshots *snapshot.Cache
+	notifier  *notify.Notifier
 	log       *slog.Logger
 	publicURL *url.URL
 	prefix    string
@@ -41,7 +44,7 @@ type API struct {
 // Register adds the API to a router.
 func Register(engine *gin.Engine, o Options) {
 	a := &API{
-		store: o.Store, auth: o.Auth, snapshots: o.Snapshots, log: o.Log,
+		store: o.Store, auth: o.Auth, snapshots: o.Snapshots, notifier: o.Notifier, log: o.Log,
 		publicURL: o.PublicURL, version: o.Version,
 	}
 	if o.PublicURL != nil {

@@ -46,6 +46,8 @@ func newWorld(t testing.TB) *world {
 	w.ids["users"] = s.Create(t, "/users", object{"name": "eve", "role": "viewer", "password": "correct horse battery"})
 	w.ids["api-keys"] = s.Create(t, "/api-keys", object{"name": "old", "role": "viewer"})
 	w.ids["enrollments"] = s.Create(t, "/sites/1/enrollments", object{})
+	w.ids["notification-targets"] = s.Create(t, "/notification-targets", object{"name": "old", "url": "generic+http://127.0.0.1:1/hook"})
+	w.ids["notification-silences"] = s.Create(t, "/notification-silences", object{"siteId": 1, "until": "2126-12-01T06:00:00Z"})
 	if answer := s.Call(t, "POST", "/agents", object{"siteId": 1, "hostname": "gate", "currentTime": 1, "ipv4Address": nil, "services": object{}}); answer.Status != 200 {
 		t.Fatalf("check in: %d %s", answer.Status, answer.Body)
 	}

@@ -25,6 +25,7 @@ var bodies = map[string][]any{
 		object{"type": "transport", "internalPort": 22, "protocol": "tcp"},
 		object{"type": "dns", "internalPort": 5060, "dnsName": "_sip._tcp"},
 	},
+	"NotificationTargetPatch": {object{"severity": "error", "siteIds": nil}},
 	"RemovalsConfirm":     {object{}},
 	"PinRequest":          {object{"revision": 1, "reason": "the new proxy settings break sign-in"}},
 	"PublishRequest":      {object{"note": "move the wiki to its new host"}},

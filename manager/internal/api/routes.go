@@ -104,6 +104,18 @@ func (a *API) routes(engine *gin.Engine, checkIn http.Handler) {
 	remove(api, "/users/{id}", "Delete a user", a.deleteUser, mayFail("conflict"))
 	remove(api, "/users/{id}/sessions", "Sign a user out everywhere", a.endSessions)
 
+	get(api, "/notification-targets", "List who is told what is wrong with agents", a.listNotificationTargets)
+	post(api, "/notification-targets", "Create a notification target", a.createNotificationTarget)
+	get(api, "/notification-targets/{id}", "Show a notification target", a.getNotificationTarget)
+	patch(api, "/notification-targets/{id}", "Change a notification target", a.updateNotificationTarget)
+	remove(api, "/notification-targets/{id}", "Delete a notification target", a.deleteNotificationTarget)
+	act(api, "/notification-targets/{id}/test", "Send a test message now", a.testNotificationTarget)
+
+	get(api, "/notification-silences", "List the sites of which nobody is told", a.listNotificationSilences)
+	post(api, "/notification-silences", "Tell nobody of a site until a time; a silence that it has is replaced", a.createNotificationSilence)
+	get(api, "/notification-silences/{id}", "Show a silence", a.getNotificationSilence)
+	remove(api, "/notification-silences/{id}", "End a silence", a.deleteNotificationSilence)
+
 	description := open.api.OpenAPI()
 	describeOpen(description)
 	describeCheckIn(description)

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Flags are the settings as text. A flag wins over the environment variable
@@ -28,6 +29,8 @@ type Flags struct {
 	LoopbackSite   string `help:"Site whose agent may check in over loopback without a key until the site has one of its own; 0 or off for none (LOOPBACK_SITE, default ${loopback_site})." placeholder:"N"`
 	LogLevel       string `help:"debug, info, warn or error (LOG_LEVEL, default ${log_level})." placeholder:"LEVEL" complete:"debug,info,warn,error"`
 	LogFormat      string `help:"text or json on stderr, or auto: the journal if stderr is connected to it, else text (LOG_FORMAT, default ${log_format})." placeholder:"FORMAT" complete:"auto,text,json"`
+	NotifyWindow   string `help:"How long to gather what goes into one notification (NOTIFY_WINDOW, default ${notify_window})." placeholder:"DURATION"`
+	NotifyRemind   string `help:"After how long to notify again of what goes on; off for never (NOTIFY_REMIND, default ${notify_remind})." placeholder:"DURATION"`
 	MetricsListen  string `help:"Another address to serve /metrics on, without credentials (METRICS_LISTEN, default none)." placeholder:"ADDR:PORT"`
 	MetricsDetail  string `help:"Up to how many sites, and up to how many agents, each has series of its own in /metrics (METRICS_DETAIL, default ${metrics_detail})." placeholder:"N"`
 }
@@ -40,6 +43,8 @@ var Defaults = Flags{
 	LogLevel:       "info",
 	LogFormat:      LogAuto,
 	MetricsDetail:  "500",
+	NotifyWindow:   "1m",
+	NotifyRemind:   "24h",
 }
 
 // The values of LOG_FORMAT.
@@ -68,6 +73,9 @@ type Config struct {
 	// read there.
 	MetricsListen string
 	MetricsDetail int
+	// NotifyRemind is 0 if nobody is reminded.
+	NotifyWindow time.Duration
+	NotifyRemind time.Duration
 }
 
 // Secret is a text that is never shown.
@@ -126,6 +134,8 @@ func Explain(flags Flags, env map[string]string, files ...string) (Config, []Set
 	read("LOOPBACK_SITE", flags.LoopbackSite, Defaults.LoopbackSite, into(&c.LoopbackSite, parseSite))
 	read("LOG_LEVEL", flags.LogLevel, Defaults.LogLevel, into(&c.LogLevel, parseLevel))
 	read("LOG_FORMAT", flags.LogFormat, Defaults.LogFormat, into(&c.LogFormat, parseFormat))
+	read("NOTIFY_WINDOW", flags.NotifyWindow, Defaults.NotifyWindow, into(&c.NotifyWindow, parseWindow))
+	read("NOTIFY_REMIND", flags.NotifyRemind, Defaults.NotifyRemind, into(&c.NotifyRemind, parseRemind))
 	read("METRICS_LISTEN", flags.MetricsListen, Defaults.MetricsListen, into(&c.MetricsListen, parseListen))
 	read("METRICS_DETAIL", flags.MetricsDetail, Defaults.MetricsDetail, into(&c.MetricsDetail, parseDetail))
 	return c, settings, errors.Join(append([]error{unread}, mistakes...)...)
@@ -150,6 +160,14 @@ func in(from string) string {
 
 // Secure reports whether browsers reach the manager over TLS.
 func (c Config) Secure() bool { return c.PublicURL != nil && c.PublicURL.Scheme == "https" }
+
+// AgentsPage is where people see the agents, "" if PUBLIC_URL is not set.
+func (c Config) AgentsPage() string {
+	if c.PublicURL == nil {
+		return ""
+	}
+	return c.PublicURL.String() + "/agents"
+}
 
 // Prefix is the path under which browsers see the manager, "" or "/name".
 func (c Config) Prefix() string {
@@ -290,4 +308,26 @@ func parseDetail(value string) (int, error) {
 		return 0, fmt.Errorf("%q is not a number of sites and agents, 0 or more", value)
 	}
 	return n, nil
+}
+
+// maxWindow bounds how late a notification may be.
+const maxWindow = time.Hour
+
+func parseWindow(value string) (time.Duration, error) {
+	window, err := time.ParseDuration(value)
+	if err != nil || window < 0 || window > maxWindow {
+		return 0, fmt.Errorf("%q is not a duration such as 30s or 5m, up to 1h", value)
+	}
+	return window, nil
+}
+
+func parseRemind(value string) (time.Duration, error) {
+	if strings.EqualFold(value, "off") {
+		return 0, nil
+	}
+	remind, err := time.ParseDuration(value)
+	if err != nil || remind < time.Minute {
+		return 0, fmt.Errorf("%q is not a duration such as 12h, 1m or more, or off", value)
+	}
+	return remind, nil
 }

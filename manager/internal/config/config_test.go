@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -25,6 +26,8 @@ func TestDefaults(t *testing.T) {
 		LogLevel:       slog.LevelInfo,
 		LogFormat:      "auto",
 		MetricsDetail:  500,
+		NotifyWindow:   time.Minute,
+		NotifyRemind:   24 * time.Hour,
 	}
 	if diff := cmp.Diff(want, c); diff != "" {
 		t.Error(diff)
@@ -77,6 +80,8 @@ func TestEveryMistakeIsNamedAtOnce(t *testing.T) {
 		"LOG_FORMAT":      "xml",
 		"METRICS_LISTEN":  "9300",
 		"METRICS_DETAIL":  "many",
+		"NOTIFY_WINDOW":   "soon",
+		"NOTIFY_REMIND":   "never",
 	}
 	_, err := Load(Flags{}, bad)
 	if err == nil {
@@ -138,6 +143,8 @@ func TestRefusedValues(t *testing.T) {
 		"LISTEN":          {"3000", "127.0.0.1", "127.0.0.1:0", "127.0.0.1:65536", "127.0.0.1:http", "::1:3000:"},
 		"PUBLIC_URL":      {"ftp://example.com", "https://", "https://user:pw@example.com", "https://example.com/?a=b", "https://example.com/a#b", "https://example.com/a b", "https://example.com/../x", "https://example.com/a//b"},
 		"TRUSTED_PROXIES": {"192.0.2.1", "192.0.2.0/33", ",", "192.0.2.0/24,"},
+		"NOTIFY_WINDOW":   {"-1s", "61m", "60"},
+		"NOTIFY_REMIND":   {"1s", "-1h", "24"},
 		"METRICS_DETAIL":  {"-1", "1.5", "off"},
 		"METRICS_LISTEN":  {"localhost:9300", "9300"},
 		"LOG_FORMAT":      {"JSON", "logfmt"},

@@ -19,17 +19,27 @@ var (
 	maxDesc        = describe("database_connections_max", "Connections that may be open at once; 0 is no limit.", "pool")
 	waitsDesc      = describe("database_connection_waits_total", "Times that a connection was waited for.", "pool")
 	waitedDesc     = describe("database_connection_wait_seconds_total", "Time that was spent waiting for a connection.", "pool")
+	queueDesc      = describe("notifications_pending", "What notification targets are still to be told, of all together; 0 unless this manager tells them.")
+	failuresDesc   = describe("notification_target_failures", "Deliveries to a target that failed in a row.", "target")
 	heartbeatsDesc = describe("heartbeats_pending", "Agents whose latest heartbeat is in memory only; it is stored within seconds.")
 )
 
 // database reads, at a scrape, how the database is.
-type database struct{ store *store.Store }
+type database struct {
+	store   *store.Store
+	pending func() int
+}
 
-func newDatabase(o Options) database { return database{o.Store} }
+func newDatabase(o Options) database {
+	if o.Pending == nil {
+		o.Pending = func() int { return 0 }
+	}
+	return database{o.Store, o.Pending}
+}
 
 // Describe implements prometheus.Collector.
 func (database) Describe(to chan<- *prometheus.Desc) {
-	for _, desc := range []*prometheus.Desc{readyDesc, schemaDesc, sizeDesc, openDesc, maxDesc, waitsDesc, waitedDesc, heartbeatsDesc} {
+	for _, desc := range []*prometheus.Desc{readyDesc, schemaDesc, sizeDesc, openDesc, maxDesc, waitsDesc, waitedDesc, heartbeatsDesc, queueDesc, failuresDesc} {
 		to <- desc
 	}
 }
@@ -45,6 +55,7 @@ func (c database) Collect(to chan<- prometheus.Metric) {
 	}
 	to <- gauge(readyDesc, ready)
 	to <- gauge(heartbeatsDesc, c.store.PendingHeartbeats())
+	to <- gauge(queueDesc, c.pending())
 	pools := c.store.Pools()
 	for _, name := range slices.Sorted(maps.Keys(pools)) {
 		collectPool(to, name, pools[name])
@@ -57,6 +68,16 @@ func (c database) Collect(to chan<- prometheus.Metric) {
 	}
 	if size, err := c.store.Size(ctx); err == nil {
 		to <- gauge(sizeDesc, float64(size))
+	}
+	targets, _, err := c.store.ListNotificationTargets(ctx, store.NotificationTargetFilter{}, store.ListOptions{Limit: store.MaxLimit})
+	if err != nil {
+		to <- prometheus.NewInvalidMetric(failuresDesc, err)
+		return
+	}
+	for _, target := range targets {
+		if target.Enabled {
+			to <- gauge(failuresDesc, target.Failures, target.Name)
+		}
 	}
 }
 

@@ -23,6 +23,8 @@ type Options struct {
 	// Detail is up to how many sites, and up to how many agents, each has series
 	// of its own. Above it there are only totals.
 	Detail int
+	// Pending is how many notifications wait to be delivered.
+	Pending func() int
 	// Now is time.Now if nil.
 	Now func() time.Time
 }
@@ -33,6 +35,7 @@ type Metrics struct {
 	log      *slog.Logger
 	requests *requests
 	builds   *prometheus.HistogramVec
+	notified *prometheus.CounterVec
 }
 
 // New returns the metrics of one manager.
@@ -47,8 +50,12 @@ func New(o Options) *Metrics {
 		Help:    "Time to build and publish the snapshot of a site that has changed, by result.",
 		Buckets: []float64{0.001, 0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 8},
 	}, []string{"result"})
+	m.notified = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Namespace: namespace, Name: "notifications_total", Help: "Messages sent to notification targets, by result.",
+	}, []string{"result"})
 	for _, result := range []string{succeeded, failed} {
 		m.builds.WithLabelValues(result)
+		m.notified.WithLabelValues(result)
 	}
 	info := prometheus.NewGauge(prometheus.GaugeOpts{
 		Namespace: namespace, Name: "build_info", Help: "What runs; always 1.",
@@ -56,7 +63,7 @@ func New(o Options) *Metrics {
 	})
 	info.Set(1)
 	m.registry.MustRegister(
-		m.builds, info,
+		m.builds, m.notified, info,
 		newAgents(o),
 		newDatabase(o),
 		collectors.NewGoCollector(),
@@ -71,14 +78,21 @@ const (
 	failed    = "failed"
 )
 
+func resultOf(err error) string {
+	if err != nil {
+		return failed
+	}
+	return succeeded
+}
+
 // Built notes that a snapshot was built, or could not be.
 func (m *Metrics) Built(took time.Duration, err error) {
-	result := succeeded
-	if err != nil {
-		result = failed
-	}
-	m.builds.WithLabelValues(result).Observe(took.Seconds())
+	m.builds.WithLabelValues(resultOf(err)).Observe(took.Seconds())
 }
+
+// Notified notes that a message was sent to a notification target, or could
+// not be.
+func (m *Metrics) Notified(err error) { m.notified.WithLabelValues(resultOf(err)).Inc() }
 
 // Handler answers a scrape. What cannot be read is left out and logged: the
 // rest is all the more of interest then.

@@ -42,7 +42,7 @@ func TestAbandonedRequestsDoNothing(t *testing.T) {
 	s := storetest.OpenAt(t, database)
 	var log bytes.Buffer
 	logger := slog.New(slog.NewTextHandler(&log, nil))
-	handler := newHandler(config.Config{LoopbackSite: 1}, "test", s, auth.New(auth.Options{Store: s, Log: logger}), metrics.New(metrics.Options{}), logger)
+	handler := newHandler(config.Config{LoopbackSite: 1}, "test", s, auth.New(auth.Options{Store: s, Log: logger}), metrics.New(metrics.Options{}), nil, logger)
 	key, _, err := auth.CreateKey(t.Context(), s, auth.NewKey{Name: "k", Role: auth.RoleAdmin})
 	if err != nil {
 		t.Fatal(err)

@@ -14,21 +14,22 @@ import (
 	"opensource.internal/manager/internal/config"
 	"opensource.internal/manager/internal/dashboard"
 	"opensource.internal/manager/internal/metrics"
+	"opensource.internal/manager/internal/notify"
 	"opensource.internal/manager/internal/snapshot"
 	"opensource.internal/manager/internal/store"
 )
 
 // newHandler is everything between the connection and the handlers, from the
 // outside in.
-func newHandler(c config.Config, version string, s *store.Store, a *auth.Auth, m *metrics.Metrics, log *slog.Logger) http.Handler {
-	handler := withSessions(a, newRouter(c, version, s, a, m, log))
+func newHandler(c config.Config, version string, s *store.Store, a *auth.Auth, m *metrics.Metrics, n *notify.Notifier, log *slog.Logger) http.Handler {
+	handler := withSessions(a, newRouter(c, version, s, a, m, n, log))
 	handler = sameOrigin(c.PublicURL, handler)
 	handler = withoutPrefix(c.Prefix(), handler)
 	return described(a, m, log, headAsGet(handler))
 }
 
 // newRouter holds the routes of the API and of the pages.
-func newRouter(c config.Config, version string, s *store.Store, a *auth.Auth, m *metrics.Metrics, log *slog.Logger) http.Handler {
+func newRouter(c config.Config, version string, s *store.Store, a *auth.Auth, m *metrics.Metrics, n *notify.Notifier, log *slog.Logger) http.Handler {
 	gin.SetMode(gin.ReleaseMode)
 	engine := gin.New()
 	_ = engine.SetTrustedProxies(nil) // cannot fail without proxies; ours are in auth
@@ -42,7 +43,7 @@ func newRouter(c config.Config, version string, s *store.Store, a *auth.Auth, m 
 	snapshots.OnBuild = m.Built
 	checkIn := api.NewCheckIn(api.CheckInOptions{Store: s, Snapshots: snapshots, Authorize: a.AuthorizeCheckIn, Log: log})
 	api.Register(engine, api.Options{
-		Store: s, Auth: a, Snapshots: snapshots, CheckIn: checkIn, Log: log, PublicURL: c.PublicURL, Version: version,
+		Store: s, Auth: a, Snapshots: snapshots, CheckIn: checkIn, Notifier: n, Log: log, PublicURL: c.PublicURL, Version: version,
 	})
 	noPage := dashboard.Register(engine, dashboard.Options{Store: s, Auth: a, Snapshots: snapshots, Log: log, PublicURL: c.PublicURL})
 	engine.NoRoute(func(c *gin.Context) {

@@ -6,7 +6,23 @@ import (
 	"net"
 	"net/http"
 	"time"
+
+	"opensource.internal/manager/internal/config"
+	"opensource.internal/manager/internal/metrics"
+	"opensource.internal/manager/internal/notify"
 )
+
+// measureAndNotify makes what measures and what notifies: each wants to know
+// of the other.
+func (s *Server) measureAndNotify(c config.Config, version string) {
+	s.notifier = notify.New(notify.Options{
+		Store: s.Store, Log: s.log, Window: c.NotifyWindow, Remind: c.NotifyRemind, Link: c.AgentsPage(),
+		Sent: func(err error) { s.metrics.Notified(err) },
+	})
+	s.metrics = metrics.New(metrics.Options{
+		Store: s.Store, Log: s.log, Version: version, Detail: c.MetricsDetail, Pending: s.notifier.Pending,
+	})
+}
 
 // listenForMetrics opens the address on which /metrics is served without
 // credentials, if there is one.

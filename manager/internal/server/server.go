@@ -18,6 +18,7 @@ import (
 	"opensource.internal/manager/internal/auth"
 	"opensource.internal/manager/internal/config"
 	"opensource.internal/manager/internal/metrics"
+	"opensource.internal/manager/internal/notify"
 	"opensource.internal/manager/internal/store"
 )
 
@@ -37,6 +38,7 @@ type Server struct {
 	running        sync.WaitGroup
 	failed         chan error
 
+	notifier        *notify.Notifier
 	metrics         *metrics.Metrics
 	metricsListener net.Listener // nil if there is no such address
 	metricsHTTP     *http.Server
@@ -71,7 +73,7 @@ func Start(ctx context.Context, c config.Config, version string, log *slog.Logge
 	if s.Store, err = openStore(ctx, c, s.port(), log); err != nil {
 		return nil, errors.Join(err, s.closeListeners())
 	}
-	s.metrics = metrics.New(metrics.Options{Store: s.Store, Log: log, Version: version, Detail: c.MetricsDetail})
+	s.measureAndNotify(c, version)
 	s.serve(c, version)
 	s.serveMetrics()
 	s.warnIfOpen()
@@ -103,7 +105,7 @@ func (s *Server) serve(c config.Config, version string) {
 	s.running.Go(func() { s.newTasks(c).Run(background) })
 
 	s.http = &http.Server{
-		Handler:           newHandler(c, version, s.Store, a, s.metrics, s.log),
+		Handler:           newHandler(c, version, s.Store, a, s.metrics, s.notifier, s.log),
 		ReadHeaderTimeout: 10 * time.Second,
 		ReadTimeout:       30 * time.Second,
 		WriteTimeout:      60 * time.Second,

@@ -13,6 +13,7 @@ func (s *Server) newTasks(config.Config) *tasks.Runner {
 	return tasks.New(s.Store.NewLease(tasks.LeaseName, tasks.LeaseTerm), s.log,
 		tasks.Task{Name: "note silent agents", Every: 15 * time.Second, Run: s.markOffline},
 		tasks.Task{Name: "forget old enrollments", Every: time.Hour, Run: s.forgetEnrollments},
+		tasks.Task{Name: "notify", Every: 5 * time.Second, Run: s.notifier.Run},
 	)
 }
 
