@@ -40,6 +40,7 @@ type commands struct {
 	Migrate migrateCommand `cmd:"" help:"Bring the database to this version's schema."`
 	APIKey  apiKeyCommands `cmd:"" name:"apikey" help:"Create, list and revoke API keys."`
 	User    userCommands   `cmd:"" help:"Create users and set passwords."`
+	Notify  notifyCommands `cmd:"" help:"Manage who is told what is wrong with agents, and silence sites."`
 
 	Completion completionCommand `cmd:"" help:"Print the completion script of a shell."`
 	Version    versionCommand    `cmd:"" help:"Print the version."`

@@ -29,6 +29,7 @@ const monitoring = "../../../contrib/monitoring/"
 func busyManager(t *testing.T) *servertest.Server {
 	t.Helper()
 	s := servertest.Start(t, servertest.Options{Configure: func(c *config.Config) { c.MetricsDetail = 100 }})
+	s.Create(t, "/notification-targets", object{"name": "ops", "url": "generic+http://127.0.0.1:1/hook"})
 	site := s.Create(t, "/sites", object{"name": "lab"})
 	told := report(site)
 	told.Services["nginx"] = checkin.ServiceReport{State: "active", LastApply: checkin.ApplyFailure, Outcome: checkin.OutcomeRejected}

@@ -1,0 +1,332 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"opensource.internal/manager/internal/events"
+	"opensource.internal/manager/internal/notify"
+	"opensource.internal/manager/internal/store"
+)
+
+type notifyCommands struct {
+	Targets   notifyTargets   `cmd:"" help:"List who is told what is wrong with agents."`
+	Add       notifyAdd       `cmd:"" help:"Add somebody to tell. The URL comes from stdin."`
+	Remove    notifyRemove    `cmd:"" help:"Tell somebody nothing any more."`
+	Test      notifyTest      `cmd:"" help:"Send a test message now."`
+	Silence   notifySilence   `cmd:"" help:"Tell nobody of a site until a time."`
+	Silences  notifySilences  `cmd:"" help:"List the sites of which nobody is told."`
+	Unsilence notifyUnsilence `cmd:"" help:"Tell of a site again."`
+}
+
+// target is a target as it is printed: without its URL.
+type target struct {
+	ID        int64           `json:"id"`
+	Name      string          `json:"name"`
+	Service   string          `json:"service"`
+	Kinds     []string        `json:"kinds"`
+	SiteIDs   []int64         `json:"siteIds"`
+	Severity  events.Severity `json:"severity"`
+	Enabled   bool            `json:"enabled"`
+	SentAt    *time.Time      `json:"sentAt"`
+	Failures  int             `json:"failures"`
+	FailedAt  *time.Time      `json:"failedAt"`
+	LastError string          `json:"lastError"`
+}
+
+func showTarget(t store.NotificationTarget) target {
+	return target{
+		ID: t.ID, Name: t.Name, Service: notify.ServiceName(t.URL), Kinds: append([]string{}, t.Kinds...), SiteIDs: append([]int64{}, t.SiteIDs...),
+		Severity: t.Severity, Enabled: t.Enabled, SentAt: t.SentAt, Failures: t.Failures, FailedAt: t.FailedAt, LastError: t.LastError,
+	}
+}
+
+type notifyTargets struct {
+	JSON bool `name:"json" help:"Print JSON."`
+}
+
+// Run lists all targets.
+func (c notifyTargets) Run(e *environmentOf) error {
+	return e.withStore(func(s *store.Store) error {
+		rows, _, err := s.ListNotificationTargets(e, store.NotificationTargetFilter{}, store.ListOptions{Limit: store.All})
+		if err != nil {
+			return err
+		}
+		if c.JSON {
+			list := make([]target, 0, len(rows))
+			for _, row := range rows {
+				list = append(list, showTarget(row))
+			}
+			return e.printJSON(list)
+		}
+		table := newTable(e.stdout, "ID", "NAME", "SERVICE", "TELLS", "SITES", "STATE")
+		for _, row := range rows {
+			table.row(row.ID, row.Name, notify.ServiceName(row.URL), tells(row), sitesOf(row), stateOf(row))
+		}
+		return table.flush()
+	})
+}
+
+func tells(t store.NotificationTarget) string {
+	what := "everything"
+	if len(t.Kinds) > 0 {
+		what = strings.Join(t.Kinds, ",")
+	}
+	if t.Severity == events.Error {
+		what += " (errors)"
+	}
+	return what
+}
+
+func sitesOf(t store.NotificationTarget) string {
+	if len(t.SiteIDs) == 0 {
+		return "all"
+	}
+	var ids []string
+	for _, id := range t.SiteIDs {
+		ids = append(ids, strconv.FormatInt(id, 10))
+	}
+	return strings.Join(ids, ",")
+}
+
+func stateOf(t store.NotificationTarget) string {
+	switch {
+	case !t.Enabled:
+		return "disabled"
+	case t.Failures > 0:
+		return fmt.Sprintf("failed %d times, last %s: %s", t.Failures, minute(*t.FailedAt), t.LastError)
+	case t.SentAt != nil:
+		return "delivered " + minute(*t.SentAt)
+	}
+	return "nothing to tell yet"
+}
+
+func minute(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") }
+
+type notifyAdd struct {
+	Name     string   `arg:"" help:"What to call it."`
+	Kind     []string `help:"Only these kinds of events: offline, apply_failed … (docs/usage/notifications.md)." placeholder:"KIND"`
+	Site     []int64  `help:"Only these sites." placeholder:"N"`
+	Severity string   `enum:"warning,error" default:"warning" help:"The least that is told: warning or error."`
+	URLFile  string   `name:"url-file" help:"File with the URL, instead of stdin." placeholder:"FILE"`
+	JSON     bool     `name:"json" help:"Print JSON."`
+}
+
+// Help explains where the URL comes from.
+func (notifyAdd) Help() string {
+	return "The URL names a service, its server and a secret, such as smtp://USER:PASSWORD@mail.example.com:587/?from=a@example.com&to=b@example.com " +
+		"or ntfy://ntfy.example.com/TOPIC. It is one line of stdin, or of a file: everybody on the host can read a command line. It is never shown again."
+}
+
+// Run adds a target.
+func (c notifyAdd) Run(e *environmentOf) error {
+	url, err := c.readURL(e)
+	if err != nil {
+		return err
+	}
+	wanted := store.NotificationTarget{Name: c.Name, URL: url, Kinds: c.Kind, SiteIDs: c.Site, Severity: events.Severity(c.Severity), Enabled: true}
+	if err := notify.Check(&wanted); err != nil {
+		return usageError{err}
+	}
+	return e.withStore(func(s *store.Store) error {
+		row, err := s.CreateNotificationTarget(e, wanted)
+		var invalid *store.InvalidError
+		if errors.As(err, &invalid) {
+			return usageError{err}
+		}
+		if err != nil {
+			return err
+		}
+		return e.say(c.JSON, showTarget(row), fmt.Sprintf("created notification target %d (%s, %s)", row.ID, row.Name, notify.ServiceName(row.URL)))
+	})
+}
+
+// maxURLLine is more than any URL needs, in bytes.
+const maxURLLine = 8 << 10
+
+func (c notifyAdd) readURL(e *environmentOf) (string, error) {
+	from := e.stdin
+	if c.URLFile != "" {
+		file, err := os.Open(c.URLFile)
+		if err != nil {
+			return "", usageError{fmt.Errorf("--url-file: %w", err)}
+		}
+		defer file.Close()
+		from = file
+	} else if terminal, ok := e.stdin.(*os.File); ok && isTerminal(terminal) {
+		fmt.Fprint(e.stderr, "URL: ")
+	}
+	line, err := bufio.NewReader(io.LimitReader(from, maxURLLine)).ReadString('\n')
+	if err != nil && !errors.Is(err, io.EOF) {
+		return "", fmt.Errorf("read the URL: %w", err)
+	}
+	return strings.TrimSpace(line), nil
+}
+
+// say prints what was done, for scripts or for people.
+func (e *environmentOf) say(asJSON bool, value any, words string) error {
+	if asJSON {
+		return e.printJSON(value)
+	}
+	_, err := fmt.Fprintln(e.stdout, printable(words))
+	return err
+}
+
+// named is a target on the command line.
+type named struct {
+	Target string `arg:"" help:"Name or id of the target."`
+	JSON   bool   `name:"json" help:"Print JSON."`
+}
+
+func (n named) find(e *environmentOf, s *store.Store) (store.NotificationTarget, error) {
+	rows, _, err := s.ListNotificationTargets(e, store.NotificationTargetFilter{Name: n.Target}, store.ListOptions{})
+	if err == nil && len(rows) == 1 {
+		return rows[0], nil
+	}
+	id, noID := strconv.ParseInt(n.Target, 10, 64)
+	if err == nil && noID == nil {
+		var row store.NotificationTarget
+		if row, err = s.GetNotificationTarget(e, id); err == nil {
+			return row, nil
+		}
+	}
+	if err == nil || errors.Is(err, store.ErrNotFound) {
+		err = fmt.Errorf("there is no notification target %q", n.Target)
+	}
+	return store.NotificationTarget{}, err
+}
+
+type notifyRemove struct{ named }
+
+// Run deletes a target.
+func (c notifyRemove) Run(e *environmentOf) error {
+	return e.withStore(func(s *store.Store) error {
+		row, err := c.find(e, s)
+		if err != nil {
+			return err
+		}
+		if err := s.DeleteNotificationTarget(e, row.ID); err != nil {
+			return err
+		}
+		return e.say(c.JSON, showTarget(row), fmt.Sprintf("removed notification target %d (%s)", row.ID, row.Name))
+	})
+}
+
+type notifyTest struct{ named }
+
+// testWait is longer than any service's own bound.
+const testWait = 20 * time.Second
+
+// Run sends a test message.
+func (c notifyTest) Run(e *environmentOf) error {
+	return e.withStore(func(s *store.Store) error {
+		row, err := c.find(e, s)
+		if err != nil {
+			return err
+		}
+		ctx, cancel := context.WithTimeout(e, testWait)
+		defer cancel()
+		reason, err := notify.New(notify.Options{Store: s, Log: e.log, Link: e.config.AgentsPage()}).Test(ctx, row)
+		if err != nil {
+			return err
+		}
+		if reason != "" {
+			return fmt.Errorf("%s was not reached: %s", row.Name, printable(reason))
+		}
+		return e.say(c.JSON, map[string]any{"delivered": true, "target": row.Name}, "delivered a test message to "+row.Name)
+	})
+}
+
+// silence is a silence as it is printed.
+type silence struct {
+	SiteID    int64     `json:"siteId"`
+	Until     time.Time `json:"until"`
+	Reason    string    `json:"reason"`
+	CreatedBy string    `json:"createdBy"`
+}
+
+func showSilence(n store.NotificationSilence) silence {
+	return silence{SiteID: n.SiteID, Until: n.Until.UTC(), Reason: n.Reason, CreatedBy: n.CreatedBy}
+}
+
+type notifySilence struct {
+	Site   int64         `arg:"" help:"Number of the site."`
+	Until  time.Time     `format:"2006-01-02T15:04:05Z07:00" xor:"end" required:"" help:"When it ends, such as 2026-12-01T06:00:00Z." placeholder:"TIME"`
+	For    time.Duration `xor:"end" required:"" help:"How long it lasts, such as 2h." placeholder:"DURATION"`
+	Reason string        `help:"Why, for the others."`
+	JSON   bool          `name:"json" help:"Print JSON."`
+}
+
+// Run silences a site; a silence that it has is replaced.
+func (c notifySilence) Run(e *environmentOf) error {
+	until := c.Until
+	if until.IsZero() {
+		until = time.Now().Add(c.For)
+	}
+	return e.withStore(func(s *store.Store) error {
+		row, err := s.SilenceSite(e, store.NotificationSilence{SiteID: c.Site, Until: until.UTC().Truncate(time.Second), Reason: c.Reason, CreatedBy: store.ActorOf(e).Name})
+		var invalid *store.InvalidError
+		if errors.As(err, &invalid) {
+			return usageError{err}
+		}
+		if err != nil {
+			return err
+		}
+		return e.say(c.JSON, showSilence(row), fmt.Sprintf("nobody is told of site %d until %s", row.SiteID, minute(row.Until)))
+	})
+}
+
+type notifySilences struct {
+	JSON bool `name:"json" help:"Print JSON."`
+}
+
+// Run lists the silences that last.
+func (c notifySilences) Run(e *environmentOf) error {
+	return e.withStore(func(s *store.Store) error {
+		rows, _, err := s.ListNotificationSilences(e, store.NotificationSilenceFilter{}, store.ListOptions{Limit: store.All, Sort: "siteId"})
+		if err != nil {
+			return err
+		}
+		if c.JSON {
+			list := make([]silence, 0, len(rows))
+			for _, row := range rows {
+				list = append(list, showSilence(row))
+			}
+			return e.printJSON(list)
+		}
+		table := newTable(e.stdout, "SITE", "UNTIL", "REASON", "BY")
+		for _, row := range rows {
+			table.row(row.SiteID, minute(row.Until), row.Reason, row.CreatedBy)
+		}
+		return table.flush()
+	})
+}
+
+type notifyUnsilence struct {
+	Site int64 `arg:"" help:"Number of the site."`
+	JSON bool  `name:"json" help:"Print JSON."`
+}
+
+// Run ends the silence of a site.
+func (c notifyUnsilence) Run(e *environmentOf) error {
+	return e.withStore(func(s *store.Store) error {
+		rows, _, err := s.ListNotificationSilences(e, store.NotificationSilenceFilter{SiteID: c.Site}, store.ListOptions{})
+		if err != nil {
+			return err
+		}
+		if len(rows) == 0 {
+			return fmt.Errorf("site %d is not silenced", c.Site)
+		}
+		if err := s.EndNotificationSilence(e, rows[0].ID); err != nil {
+			return err
+		}
+		return e.say(c.JSON, showSilence(rows[0]), fmt.Sprintf("site %d is no longer silenced", c.Site))
+	})
+}
