@@ -40,6 +40,7 @@ func TestWalkThrough(t *testing.T) {
 	script = strings.Replace(script, "M=http://127.0.0.1:3000\n", "M=$MANAGER\n", 1)
 
 	shell := exec.CommandContext(t.Context(), "sh")
+	shell.Dir = t.TempDir() // what commands write stays there
 	shell.Stdin = strings.NewReader(script)
 	shell.Env = append(os.Environ(), "HOME="+t.TempDir(), "MANAGER="+s.URL, "ADMIN_KEY="+s.AdminKey)
 	out, err := shell.CombinedOutput()
@@ -52,7 +53,7 @@ func TestWalkThrough(t *testing.T) {
 	for _, want := range []string{
 		`"externalHostname":"app"`, `"externalPort":2000`, `"dnsName":"_sip._tcp"`,
 		`"hostPath":"/mnt/volumes/site-1/alice/web/data"`, "HTTP/1.1 200 OK", `"macAddress":null`,
-		`"removalsConfirmed":true`,
+		`"removalsConfirmed":true`, `"dnsForwarders":"9.9.9.9",`, "\n412\n", "\n304\n",
 	} {
 		if !strings.Contains(string(out), want) {
 			t.Errorf("no answer holds %s:\n%s", want, out)
@@ -64,9 +65,13 @@ func TestWalkThrough(t *testing.T) {
 // that is served and without what is no command.
 func commands(page string) string {
 	var script strings.Builder
+	fenced := false // what is answered
 	for line := range strings.Lines(page) {
+		if strings.HasPrefix(line, "```") {
+			fenced = !fenced
+		}
 		command, indented := strings.CutPrefix(line, "    ")
-		if indented && !strings.HasPrefix(command, "{") && !strings.HasPrefix(command, "curl https://") {
+		if indented && !fenced && !strings.HasPrefix(command, "{") && !strings.HasPrefix(command, "curl https://") {
 			script.WriteString(command)
 		}
 	}
@@ -103,6 +108,27 @@ var (
 	pathRow = regexp.MustCompile("(?m)^\\| (`/[^|]+) \\| ([A-Z][A-Z, ]+) \\|([^|]*)\\|$")
 	inCode  = regexp.MustCompile("`([^`]+)`")
 )
+
+// The table of errors has every code that the API describes, with its status.
+func TestWalkThroughListsEveryError(t *testing.T) {
+	s := servertest.Start(t, servertest.Options{})
+	page, codes := readWalkThrough(t), 0
+	for _, operation := range s.Describe(t).Operations {
+		for status, response := range operation.Responses {
+			for code := range response.Content["application/json"].Examples {
+				if status < "400" {
+					continue
+				}
+				if codes++; !strings.Contains(page, "| "+status+" | `"+code+"` | ") {
+					t.Errorf("%s has no row of %s %s", walkThrough, status, code)
+				}
+			}
+		}
+	}
+	if codes < 100 {
+		t.Fatalf("only %d errors are described", codes)
+	}
+}
 
 func TestWalkThroughListsEveryPath(t *testing.T) {
 	documented := map[string]string{}
