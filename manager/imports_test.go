@@ -74,7 +74,11 @@ var restricted = []struct {
 	},
 	{
 		what: module + "/internal/snapshot", why: "only what shows, confirms or hands out snapshots needs them",
-		by: []string{"internal/snapshot", "internal/server", "internal/api", "internal/dashboard"},
+		by: []string{"internal/snapshot", "internal/server", "internal/api", "internal/dashboard", "internal/live"},
+	},
+	{
+		what: module + "/internal/live", why: "only what answers requests has anybody listening",
+		by: []string{"internal/live", "internal/server", "internal/api", "internal/dashboard"},
 	},
 	{
 		what: module + "/internal/preview", why: "what is shown of snapshots is read through the package snapshot",

@@ -9,6 +9,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"opensource.internal/manager/internal/auth"
+	"opensource.internal/manager/internal/live"
 	"opensource.internal/manager/internal/notify"
 	"opensource.internal/manager/internal/snapshot"
 	"opensource.internal/manager/internal/store"
@@ -24,6 +25,7 @@ type Options struct {
 	// CheckIn answers POST /api/v1/agents, credentials included.
 	CheckIn   http.Handler
 	Notifier  *notify.Notifier
+	Live      *live.Hub
 	Log       *slog.Logger
 	PublicURL *url.URL // nil if not set
 	Version   string
@@ -35,6 +37,7 @@ type API struct {
 	auth      *auth.Auth
 	snapshots *snapshot.Cache
 	notifier  *notify.Notifier
+	hub       *live.Hub
 	log       *slog.Logger
 	publicURL *url.URL
 	prefix    string
@@ -44,7 +47,7 @@ type API struct {
 // Register adds the API to a router.
 func Register(engine *gin.Engine, o Options) {
 	a := &API{
-		store: o.Store, auth: o.Auth, snapshots: o.Snapshots, notifier: o.Notifier, log: o.Log,
+		store: o.Store, auth: o.Auth, snapshots: o.Snapshots, notifier: o.Notifier, hub: o.Live, log: o.Log,
 		publicURL: o.PublicURL, version: o.Version,
 	}
 	if o.PublicURL != nil {

@@ -85,6 +85,8 @@ func (a *API) routes(engine *gin.Engine, checkIn http.Handler) {
 	get(api, "/agents/{id}", "Show an agent", a.getAgent)
 	remove(api, "/agents/{id}", "Forget an agent; one that checks in appears anew", a.deleteAgent)
 
+	members.GET("/live", a.live)
+
 	get(api, "/api-keys", "List API keys", a.listAPIKeys)
 	post(api, "/api-keys", "Create an API key; it is shown only now", a.createAPIKey)
 	get(api, "/api-keys/{id}", "Show an API key", a.getAPIKey)
@@ -120,6 +122,7 @@ func (a *API) routes(engine *gin.Engine, checkIn http.Handler) {
 	describeOpen(description)
 	describeCheckIn(description)
 	describeManifest(description)
+	describeLive(description)
 	completeDescription(description)
 	members.GET("/openapi.json", openAPI(open.api, a.log))
 	a.page(engine.Group(basePath, a.reader), description)

@@ -14,19 +14,9 @@ import (
 // person may do is read with every request, and when it has changed, the session
 // gets a new id.
 func (a *Auth) Person(ctx context.Context) (Principal, error) {
-	id := a.sessions.GetInt64(ctx, sessionUser)
-	if id == 0 {
-		return Principal{}, ErrUnauthorized
-	}
-	user, err := a.store.GetUser(ctx, id)
-	if errors.Is(err, store.ErrNotFound) {
-		return Principal{}, ErrUnauthorized
-	}
+	user, err := a.signedIn(ctx)
 	if err != nil {
-		return Principal{}, fmt.Errorf("read signed-in user: %w", err)
-	}
-	if user.DisabledAt != nil || user.SessionEpoch != a.sessions.GetInt64(ctx, sessionEpoch) {
-		return Principal{}, ErrUnauthorized
+		return Principal{}, err
 	}
 	if user.Role != a.sessions.GetString(ctx, sessionRole) {
 		if err := a.begin(ctx, user); err != nil {
@@ -36,6 +26,25 @@ func (a *Auth) Person(ctx context.Context) (Principal, error) {
 	who := person(user)
 	RequestOf(ctx).note(store.Actor{Kind: who.Kind, ID: who.ID, Name: who.Name})
 	return who, nil
+}
+
+// signedIn is the user of a session that has not been ended.
+func (a *Auth) signedIn(ctx context.Context) (store.User, error) {
+	id := a.sessions.GetInt64(ctx, sessionUser)
+	if id == 0 {
+		return store.User{}, ErrUnauthorized
+	}
+	user, err := a.store.GetUser(ctx, id)
+	if errors.Is(err, store.ErrNotFound) {
+		return store.User{}, ErrUnauthorized
+	}
+	if err != nil {
+		return store.User{}, fmt.Errorf("read signed-in user: %w", err)
+	}
+	if user.DisabledAt != nil || user.SessionEpoch != a.sessions.GetInt64(ctx, sessionEpoch) {
+		return store.User{}, ErrUnauthorized
+	}
+	return user, nil
 }
 
 func person(user store.User) Principal {

@@ -14,7 +14,9 @@ import (
 
 	"opensource.internal/manager/internal/auth"
 	"opensource.internal/manager/internal/config"
+	"opensource.internal/manager/internal/live"
 	"opensource.internal/manager/internal/metrics"
+	"opensource.internal/manager/internal/snapshot"
 	"opensource.internal/manager/internal/store"
 	"opensource.internal/manager/internal/store/storetest"
 )
@@ -42,7 +44,10 @@ func TestAbandonedRequestsDoNothing(t *testing.T) {
 	s := storetest.OpenAt(t, database)
 	var log bytes.Buffer
 	logger := slog.New(slog.NewTextHandler(&log, nil))
-	handler := newHandler(config.Config{LoopbackSite: 1}, "test", s, auth.New(auth.Options{Store: s, Log: logger}), metrics.New(metrics.Options{}), nil, logger)
+	snapshots := snapshot.NewCache(s)
+	handler := newHandler(config.Config{LoopbackSite: 1}, "test", parts{
+		store: s, auth: auth.New(auth.Options{Store: s, Log: logger}), snapshots: snapshots, live: live.New(s, snapshots, logger), metrics: metrics.New(metrics.Options{}), log: logger,
+	})
 	key, _, err := auth.CreateKey(t.Context(), s, auth.NewKey{Name: "k", Role: auth.RoleAdmin})
 	if err != nil {
 		t.Fatal(err)

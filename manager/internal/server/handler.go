@@ -13,23 +13,35 @@ import (
 	"opensource.internal/manager/internal/auth"
 	"opensource.internal/manager/internal/config"
 	"opensource.internal/manager/internal/dashboard"
+	"opensource.internal/manager/internal/live"
 	"opensource.internal/manager/internal/metrics"
 	"opensource.internal/manager/internal/notify"
 	"opensource.internal/manager/internal/snapshot"
 	"opensource.internal/manager/internal/store"
 )
 
+// parts are what the handlers work with.
+type parts struct {
+	store     *store.Store
+	auth      *auth.Auth
+	snapshots *snapshot.Cache
+	live      *live.Hub
+	metrics   *metrics.Metrics
+	notifier  *notify.Notifier
+	log       *slog.Logger
+}
+
 // newHandler is everything between the connection and the handlers, from the
 // outside in.
-func newHandler(c config.Config, version string, s *store.Store, a *auth.Auth, m *metrics.Metrics, n *notify.Notifier, log *slog.Logger) http.Handler {
-	handler := withSessions(a, newRouter(c, version, s, a, m, n, log))
+func newHandler(c config.Config, version string, p parts) http.Handler {
+	handler := withSessions(p.auth, newRouter(c, version, p))
 	handler = sameOrigin(c.PublicURL, handler)
 	handler = withoutPrefix(c.Prefix(), handler)
-	return described(a, m, log, headAsGet(handler))
+	return described(p.auth, p.metrics, p.log, headAsGet(handler))
 }
 
 // newRouter holds the routes of the API and of the pages.
-func newRouter(c config.Config, version string, s *store.Store, a *auth.Auth, m *metrics.Metrics, n *notify.Notifier, log *slog.Logger) http.Handler {
+func newRouter(c config.Config, version string, p parts) http.Handler {
 	gin.SetMode(gin.ReleaseMode)
 	engine := gin.New()
 	_ = engine.SetTrustedProxies(nil) // cannot fail without proxies; ours are in auth
@@ -38,14 +50,12 @@ func newRouter(c config.Config, version string, s *store.Store, a *auth.Auth, m 
 	engine.HandleMethodNotAllowed = true
 	engine.Use(noteRoute, gin.CustomRecoveryWithWriter(nil, recovered))
 	engine.NoMethod(func(c *gin.Context) { api.NoMethod(c.Writer, c.Request) })
-	engine.GET("/metrics", forReaders(a, m.Handler()))
-	snapshots := snapshot.NewCache(s)
-	snapshots.OnBuild = m.Built
-	checkIn := api.NewCheckIn(api.CheckInOptions{Store: s, Snapshots: snapshots, Authorize: a.AuthorizeCheckIn, Log: log})
+	engine.GET("/metrics", forReaders(p.auth, p.metrics.Handler()))
+	checkIn := api.NewCheckIn(api.CheckInOptions{Store: p.store, Snapshots: p.snapshots, Authorize: p.auth.AuthorizeCheckIn, Log: p.log})
 	api.Register(engine, api.Options{
-		Store: s, Auth: a, Snapshots: snapshots, CheckIn: checkIn, Notifier: n, Log: log, PublicURL: c.PublicURL, Version: version,
+		Store: p.store, Auth: p.auth, Snapshots: p.snapshots, CheckIn: checkIn, Live: p.live, Notifier: p.notifier, Log: p.log, PublicURL: c.PublicURL, Version: version,
 	})
-	noPage := dashboard.Register(engine, dashboard.Options{Store: s, Auth: a, Snapshots: snapshots, Log: log, PublicURL: c.PublicURL})
+	noPage := dashboard.Register(engine, dashboard.Options{Store: p.store, Auth: p.auth, Snapshots: p.snapshots, Log: p.log, PublicURL: c.PublicURL})
 	engine.NoRoute(func(c *gin.Context) {
 		if isAPI(c.Request.URL) {
 			api.NoRoute(c.Writer, c.Request)
@@ -122,9 +132,10 @@ func sameOrigin(public *url.URL, next http.Handler) http.Handler {
 
 // headAsGet answers HEAD as GET wherever there is a GET (RFC 9110 section
 // 9.3.2), for those who watch a manager with it. The server leaves the body out.
+// A stream of events would never end.
 func headAsGet(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method == http.MethodHead {
+		if r.Method == http.MethodHead && !strings.HasSuffix(r.URL.Path, "/api/v1/live") {
 			r = r.WithContext(r.Context())
 			r.Method = http.MethodGet
 		}

@@ -17,8 +17,10 @@ import (
 
 	"opensource.internal/manager/internal/auth"
 	"opensource.internal/manager/internal/config"
+	"opensource.internal/manager/internal/live"
 	"opensource.internal/manager/internal/metrics"
 	"opensource.internal/manager/internal/notify"
+	"opensource.internal/manager/internal/snapshot"
 	"opensource.internal/manager/internal/store"
 )
 
@@ -104,8 +106,13 @@ func (s *Server) serve(c config.Config, version string) {
 	s.running.Go(func() { a.Run(background) })
 	s.running.Go(func() { s.newTasks(c).Run(background) })
 
+	p := parts{store: s.Store, auth: a, snapshots: snapshot.NewCache(s.Store), metrics: s.metrics, notifier: s.notifier, log: s.log}
+	p.snapshots.OnBuild = s.metrics.Built
+	p.live = live.New(s.Store, p.snapshots, s.log)
+	s.running.Go(func() { p.live.Run(background) })
+
 	s.http = &http.Server{
-		Handler:           newHandler(c, version, s.Store, a, s.metrics, s.notifier, s.log),
+		Handler:           newHandler(c, version, p),
 		ReadHeaderTimeout: 10 * time.Second,
 		ReadTimeout:       30 * time.Second,
 		WriteTimeout:      60 * time.Second,
@@ -113,6 +120,7 @@ func (s *Server) serve(c config.Config, version string) {
 		MaxHeaderBytes:    32 << 10,
 		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}
+	s.http.RegisterOnShutdown(p.live.Close) // streams would not end by themselves
 	s.running.Go(func() {
 		if err := s.http.Serve(s.listener); !errors.Is(err, http.ErrServerClosed) {
 			s.failed <- fmt.Errorf("serve: %w", err)

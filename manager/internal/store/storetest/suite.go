@@ -58,6 +58,7 @@ func Run(t *testing.T, open func(testing.TB) *store.Store) {
 		"the audit log is filtered":              testAuditFilters,
 		"failed sign-ins are bounded":            testFailedSignIns,
 		"events tell what happened":              testEvents,
+		"what live pages ask":                    testLive,
 		"one holder of a lease":                  testLease,
 		"a lease without a holder":               testLeaseGap,
 		"events happen once":                     testEventsOnce,
