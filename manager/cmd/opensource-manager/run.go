@@ -38,6 +38,8 @@ type commands struct {
 	Export  exportCommand  `cmd:"" help:"Print sites as files that apply takes."`
 	Serve   serveCommand   `cmd:"" help:"Serve the API and the dashboard."`
 	Migrate migrateCommand `cmd:"" help:"Bring the database to this version's schema."`
+	Backup  backupCommand  `cmd:"" help:"Write a copy of the SQLite database to a file, while the service runs."`
+	Restore restoreCommand `cmd:"" help:"Put a backup in the place of the SQLite database. The service must be stopped."`
 	APIKey  apiKeyCommands `cmd:"" name:"apikey" help:"Create, list and revoke API keys."`
 	User    userCommands   `cmd:"" help:"Create users and set passwords."`
 	Notify  notifyCommands `cmd:"" help:"Manage who is told what is wrong with agents, and silence sites."`

@@ -32,6 +32,7 @@ const (
 	ActionPin             Action = "pin"
 	ActionUnpin           Action = "unpin"
 	ActionPublish         Action = "publish"
+	ActionRestore         Action = "restore"
 )
 
 // AuditEntry is something that somebody did.
