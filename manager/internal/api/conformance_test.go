@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"regexp"
 	"slices"
@@ -61,6 +62,23 @@ var drivers = map[string]func(*testing.T, *world) servertest.Answer{
 	"POST /enroll": func(t *testing.T, w *world) servertest.Answer {
 		made := servertest.Data[struct{ Token string }](t, w.Call(t, "POST", "/sites/1/enrollments", object{}))
 		return w.Do(t, "POST", "/api/v1/enroll", object{"token": made.Token, "hostname": "gateway"}, nil)
+	},
+	"GET /live": func(t *testing.T, w *world) servertest.Answer { // a stream has no end
+		request, err := http.NewRequestWithContext(t.Context(), "GET", w.URL+"/api/v1/live", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set("X-Api-Key", w.AdminKey)
+		answer, err := http.DefaultClient.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer answer.Body.Close()
+		begin := make([]byte, 12)
+		if _, err := io.ReadFull(answer.Body, begin); err != nil || string(begin) != "retry: 2000\n" {
+			t.Errorf("the stream begins with %q, %v", begin, err)
+		}
+		return servertest.Answer{Status: answer.StatusCode, Header: answer.Header, Body: begin}
 	},
 	"POST /session/password": func(t *testing.T, w *world) servertest.Answer {
 		who := object{"name": "carol", "role": "viewer", "password": "correct horse battery"}
