@@ -147,6 +147,6 @@ func describeLive(description *huma.OpenAPI) {
 			"`{\"id\", \"etag\"}`, `agent` `{\"id\", \"siteId\"}`, `event` `{\"id\", \"siteId\", \"agentId\", \"kind\"}`. Each says that something is different: read it anew. " +
 			"A client that comes back with the id of its last event gets what it has missed, or `reset`.",
 		Parameters: []*huma.Param{{Name: "Last-Event-ID", In: "header", Description: "The id of the last event the client got", Schema: text}},
-		Responses: responses,
+		Responses:  responses,
 	})
 }

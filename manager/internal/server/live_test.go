@@ -26,7 +26,7 @@ type liveStream struct {
 }
 
 // openLive opens a stream at a manager or a proxy in front of it.
-func openLive(t *testing.T, url string, header http.Header) *liveStream {
+func openLive(t *testing.T, client *http.Client, url string, header http.Header) *liveStream {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	request, err := http.NewRequestWithContext(ctx, "GET", url+"/api/v1/live", nil)
@@ -34,7 +34,9 @@ func openLive(t *testing.T, url string, header http.Header) *liveStream {
 		t.Fatal(err)
 	}
 	request.Header = header
-	answer, err := (&http.Client{Transport: &http.Transport{DisableCompression: true, TLSClientConfig: insecure}}).Do(request)
+	endless := *client
+	endless.Timeout = 0
+	answer, err := endless.Do(request)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,6 +101,21 @@ func (s *liveStream) expect(want string) {
 	}
 }
 
+// idle waits until lines have come for a while, and no event among them.
+func (s *liveStream) idle(long time.Duration) {
+	s.t.Helper()
+	for end := time.After(long); ; {
+		select {
+		case line, open := <-s.lines:
+			if !open || strings.HasPrefix(line, "data: ") && !strings.Contains(line, `"kind":`) {
+				s.t.Fatalf("got %q, open: %v", line, open)
+			}
+		case <-end:
+			return
+		}
+	}
+}
+
 func withKey(key string, more ...string) http.Header {
 	header := http.Header{"X-Api-Key": {key}}
 	for i := 0; i < len(more); i += 2 {
@@ -126,7 +143,7 @@ func siteETag(t *testing.T, s *servertest.Server, site int64) string {
 
 func TestLiveStreamTellsWhatChanges(t *testing.T) {
 	s := servertest.Start(t, servertest.Options{})
-	live := openLive(t, s.URL, withKey(s.AdminKey))
+	live := openLive(t, http.DefaultClient, s.URL, withKey(s.AdminKey))
 	if h := live.answer.Header; h.Get("X-Accel-Buffering") != "no" || h.Get("Cache-Control") != "no-cache" {
 		t.Errorf("%v", h)
 	}
@@ -167,16 +184,16 @@ func TestLiveStreamTellsWhatChanges(t *testing.T) {
 func TestLiveStreamResumes(t *testing.T) {
 	s := servertest.Start(t, servertest.Options{})
 	site := s.Create(t, "/sites", object{"name": "lab"})
-	first := openLive(t, s.URL, withKey(s.AdminKey))
+	first := openLive(t, http.DefaultClient, s.URL, withKey(s.AdminKey))
 	first.expect("reset {}")
 	checkInAs(t, s, site, "a", "")
 	first.expect(fmt.Sprintf(`agent {"id":1,"siteId":%d}`, site))
-	second := openLive(t, s.URL, withKey(s.AdminKey)) // says when the next one is known
+	second := openLive(t, http.DefaultClient, s.URL, withKey(s.AdminKey)) // says when the next one is known
 	second.expect("reset {}")
 	first.answer.Body.Close()
 	checkInAs(t, s, site, "b", "")
 	second.expect(fmt.Sprintf(`agent {"id":2,"siteId":%d}`, site))
-	back := openLive(t, s.URL, withKey(s.AdminKey, "Last-Event-ID", first.lastID))
+	back := openLive(t, http.DefaultClient, s.URL, withKey(s.AdminKey, "Last-Event-ID", first.lastID))
 	back.expect(fmt.Sprintf(`agent {"id":2,"siteId":%d}`, site))
 	checkInAs(t, s, site, "c", "")
 	back.expect(fmt.Sprintf(`agent {"id":3,"siteId":%d}`, site))
@@ -199,7 +216,7 @@ func TestLiveStreamNeedsALastingRightToRead(t *testing.T) {
 
 	key := s.Key(t, auth.NewKey{Name: "viewer", Role: auth.RoleViewer})
 	cookie := signedIn(t, s, nil)
-	streams := []*liveStream{openLive(t, s.URL, withKey(key)), openLive(t, s.URL, withCookie(cookie)), openLive(t, s.URL, withKey(s.AdminKey))}
+	streams := []*liveStream{openLive(t, http.DefaultClient, s.URL, withKey(key)), openLive(t, http.DefaultClient, s.URL, withCookie(cookie)), openLive(t, http.DefaultClient, s.URL, withKey(s.AdminKey))}
 	for _, stream := range streams {
 		stream.expect("reset {}")
 	}
@@ -227,7 +244,7 @@ func TestStopsWithStreamsAndSlowClientsOpen(t *testing.T) {
 	s := servertest.Start(t, servertest.Options{})
 	var streams []*liveStream
 	for range 20 {
-		streams = append(streams, openLive(t, s.URL, withKey(s.AdminKey)))
+		streams = append(streams, openLive(t, http.DefaultClient, s.URL, withKey(s.AdminKey)))
 	}
 	address := strings.TrimPrefix(s.URL, "http://")
 	for _, sent := range []string{
