@@ -38,6 +38,7 @@ type commands struct {
 	Export  exportCommand  `cmd:"" help:"Print sites as files that apply takes."`
 	Serve   serveCommand   `cmd:"" help:"Serve the API and the dashboard."`
 	Migrate migrateCommand `cmd:"" help:"Bring the database to this version's schema."`
+	Doctor  doctorCommand  `cmd:"" help:"Look at everything the manager depends on, and say what to do."`
 	Backup  backupCommand  `cmd:"" help:"Write a copy of the SQLite database to a file, while the service runs."`
 	Restore restoreCommand `cmd:"" help:"Put a backup in the place of the SQLite database. The service must be stopped."`
 	APIKey  apiKeyCommands `cmd:"" name:"apikey" help:"Create, list and revoke API keys."`

@@ -101,7 +101,7 @@ func Explain(flags Flags, env map[string]string, files ...string) (Config, []Set
 	var settings []Setting
 	var mistakes []error
 	sources, unread := readSources(env, files)
-	if first(flags.Database, env["DATABASE"]) != "" {
+	if first(flags.Database, env["DATABASE"], env["DATABASE_URL"]) != "" {
 		unread = nil // it is known what to work on without them
 	}
 	read := func(name, flag, fallback string, parse func(string) error) {
