@@ -36,6 +36,8 @@ type commands struct {
 	Sites   sitesCommand   `cmd:"" help:"List the sites."`
 	Apply   applyCommand   `cmd:"" help:"Make sites what files say."`
 	Export  exportCommand  `cmd:"" help:"Print sites as files that apply takes."`
+	Events  eventsCommand  `cmd:"" help:"Show what happened to the agents, the newest last."`
+	Audit   auditCommand   `cmd:"" help:"Show who did what, the newest last."`
 	Serve   serveCommand   `cmd:"" help:"Serve the API and the dashboard."`
 	Migrate migrateCommand `cmd:"" help:"Bring the database to this version's schema."`
 	Doctor  doctorCommand  `cmd:"" help:"Look at everything the manager depends on, and say what to do."`
@@ -120,6 +122,8 @@ func commandLine() []kong.Option {
 			"loopback_site": config.Defaults.LoopbackSite, "log_level": config.Defaults.LogLevel,
 			"log_format": config.Defaults.LogFormat, "metrics_detail": config.Defaults.MetricsDetail,
 			"notify_window": config.Defaults.NotifyWindow, "notify_remind": config.Defaults.NotifyRemind,
+			"audit_keep": config.Defaults.AuditKeep, "audit_max": config.Defaults.AuditMax,
+			"events_keep": config.Defaults.EventsKeep, "events_max": config.Defaults.EventsMax,
 		},
 	}
 }

@@ -76,7 +76,7 @@ func TestEveryOperationNeedsCredentials(t *testing.T) {
 			t.Errorf("%s with an agent key: %d", name, got)
 		}
 		got := try(viewer)
-		if reading := operation[0] == "GET"; reading && (got == 401 || got == 403) || !reading && got != 403 {
+		if reading := operation[0] == "GET" && name != "GET /audit"; reading && (got == 401 || got == 403) || !reading && got != 403 {
 			t.Errorf("%s with a viewer key: %d", name, got)
 		}
 	}

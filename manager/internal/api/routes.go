@@ -84,6 +84,8 @@ func (a *API) routes(engine *gin.Engine, checkIn http.Handler) {
 	get(api, "/agents", "List agents", a.listAgents)
 	get(api, "/agents/{id}", "Show an agent", a.getAgent)
 	remove(api, "/agents/{id}", "Forget an agent; one that checks in appears anew", a.deleteAgent)
+	get(api, "/agents/{id}/events", "List what happened to an agent, the newest first", a.listAgentEvents)
+	get(api, "/events", "List what happened to the agents, the newest first", a.listEvents)
 
 	members.GET("/live", a.live)
 
@@ -117,6 +119,10 @@ func (a *API) routes(engine *gin.Engine, checkIn http.Handler) {
 	post(api, "/notification-silences", "Tell nobody of a site until a time; a silence that it has is replaced", a.createNotificationSilence)
 	get(api, "/notification-silences/{id}", "Show a silence", a.getNotificationSilence)
 	remove(api, "/notification-silences/{id}", "End a silence", a.deleteNotificationSilence)
+
+	// Addresses of people are nothing for viewers.
+	admins := group{humagin.NewWithGroup(engine, engine.Group(basePath, a.admin), config), a.store, shown, []string{"unauthorized", "forbidden"}}
+	get(admins, "/audit", "List who did what, the newest first", a.listAudit)
 
 	description := open.api.OpenAPI()
 	describeOpen(description)

@@ -27,6 +27,10 @@ type Flags struct {
 	PublicURL      string `name:"public-url" help:"URL browsers use; its scheme decides about Secure cookies, its path is the prefix (PUBLIC_URL)." placeholder:"URL"`
 	TrustedProxies string `help:"Comma-separated networks whose X-Forwarded-For is believed (TRUSTED_PROXIES, default none)." placeholder:"CIDR"`
 	LoopbackSite   string `help:"Site whose agent may check in over loopback without a key until the site has one of its own; 0 or off for none (LOOPBACK_SITE, default ${loopback_site})." placeholder:"N"`
+	AuditKeep      string `help:"How many days the audit log is kept (AUDIT_KEEP, default ${audit_keep})." placeholder:"DAYS"`
+	AuditMax       string `help:"How many entries of the audit log are kept at most (AUDIT_MAX, default ${audit_max})." placeholder:"N"`
+	EventsKeep     string `help:"How many days the events of agents are kept (EVENTS_KEEP, default ${events_keep})." placeholder:"DAYS"`
+	EventsMax      string `help:"How many events of agents are kept at most (EVENTS_MAX, default ${events_max})." placeholder:"N"`
 	LogLevel       string `help:"debug, info, warn or error (LOG_LEVEL, default ${log_level})." placeholder:"LEVEL" complete:"debug,info,warn,error"`
 	LogFormat      string `help:"text or json on stderr, or auto: the journal if stderr is connected to it, else text (LOG_FORMAT, default ${log_format})." placeholder:"FORMAT" complete:"auto,text,json"`
 	NotifyWindow   string `help:"How long to gather what goes into one notification (NOTIFY_WINDOW, default ${notify_window})." placeholder:"DURATION"`
@@ -40,6 +44,10 @@ var Defaults = Flags{
 	StateDirectory: "/var/lib/opensource-manager",
 	Listen:         "127.0.0.1:3000",
 	LoopbackSite:   "1",
+	AuditKeep:      "365d",
+	AuditMax:       "200000",
+	EventsKeep:     "90d",
+	EventsMax:      "200000",
 	LogLevel:       "info",
 	LogFormat:      LogAuto,
 	MetricsDetail:  "500",
@@ -67,6 +75,8 @@ type Config struct {
 	TrustedProxies []netip.Prefix
 	// LoopbackSite is 0 when trust in loopback is switched off.
 	LoopbackSite int64
+	Audit        Keep
+	Events       Keep
 	LogLevel     slog.Level
 	LogFormat    string
 	// MetricsListen is "" if /metrics is served on Listen only, to whoever may
@@ -76,6 +86,12 @@ type Config struct {
 	// NotifyRemind is 0 if nobody is reminded.
 	NotifyWindow time.Duration
 	NotifyRemind time.Duration
+}
+
+// Keep is how long a log is kept, and how many of its newest rows at most.
+type Keep struct {
+	Age  time.Duration
+	Rows int
 }
 
 // Secret is a text that is never shown.
@@ -132,6 +148,10 @@ func Explain(flags Flags, env map[string]string, files ...string) (Config, []Set
 	read("PUBLIC_URL", flags.PublicURL, Defaults.PublicURL, into(&c.PublicURL, parsePublicURL))
 	read("TRUSTED_PROXIES", flags.TrustedProxies, Defaults.TrustedProxies, into(&c.TrustedProxies, parseProxies))
 	read("LOOPBACK_SITE", flags.LoopbackSite, Defaults.LoopbackSite, into(&c.LoopbackSite, parseSite))
+	read("AUDIT_KEEP", flags.AuditKeep, Defaults.AuditKeep, into(&c.Audit.Age, parseDays))
+	read("AUDIT_MAX", flags.AuditMax, Defaults.AuditMax, into(&c.Audit.Rows, parseRows))
+	read("EVENTS_KEEP", flags.EventsKeep, Defaults.EventsKeep, into(&c.Events.Age, parseDays))
+	read("EVENTS_MAX", flags.EventsMax, Defaults.EventsMax, into(&c.Events.Rows, parseRows))
 	read("LOG_LEVEL", flags.LogLevel, Defaults.LogLevel, into(&c.LogLevel, parseLevel))
 	read("LOG_FORMAT", flags.LogFormat, Defaults.LogFormat, into(&c.LogFormat, parseFormat))
 	read("NOTIFY_WINDOW", flags.NotifyWindow, Defaults.NotifyWindow, into(&c.NotifyWindow, parseWindow))
@@ -284,6 +304,30 @@ func parseSite(value string) (int64, error) {
 		return 0, fmt.Errorf("%q is not a site number, 0 or off", value)
 	}
 	return site, nil
+}
+
+// The bounds of retention. Nobody wants a log of nothing, and what never ends
+// fills the disk.
+const (
+	maxDays = 3650
+	minRows = 1000
+	maxRows = 100_000_000
+)
+
+func parseDays(value string) (time.Duration, error) {
+	days, err := strconv.Atoi(strings.TrimSuffix(value, "d"))
+	if err != nil || days < 1 || days > maxDays {
+		return 0, fmt.Errorf("%q is not a number of days such as 90d, from 1d to %dd", value, maxDays)
+	}
+	return time.Duration(days) * 24 * time.Hour, nil
+}
+
+func parseRows(value string) (int, error) {
+	rows, err := strconv.Atoi(value)
+	if err != nil || rows < minRows || rows > maxRows {
+		return 0, fmt.Errorf("%q is not a number from %d to %d", value, minRows, maxRows)
+	}
+	return rows, nil
 }
 
 func parseLevel(value string) (slog.Level, error) {

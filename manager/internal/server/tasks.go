@@ -5,15 +5,22 @@ import (
 	"time"
 
 	"opensource.internal/manager/internal/config"
+	"opensource.internal/manager/internal/store"
 	"opensource.internal/manager/internal/tasks"
 )
 
 // newTasks is everything that one of the managers does now and then.
-func (s *Server) newTasks(config.Config) *tasks.Runner {
+func (s *Server) newTasks(c config.Config) *tasks.Runner {
 	return tasks.New(s.Store.NewLease(tasks.LeaseName, tasks.LeaseTerm), s.log,
 		tasks.Task{Name: "note silent agents", Every: 15 * time.Second, Run: s.markOffline},
 		tasks.Task{Name: "forget old enrollments", Every: time.Hour, Run: s.forgetEnrollments},
 		tasks.Task{Name: "notify", Every: 5 * time.Second, Run: s.notifier.Run},
+		tasks.Task{Name: "drop old audit entries", Every: 10 * time.Minute, Run: func(ctx context.Context) error {
+			return s.Store.PruneAudit(ctx, store.Retention(c.Audit))
+		}},
+		tasks.Task{Name: "drop old events", Every: 10 * time.Minute, Run: func(ctx context.Context) error {
+			return s.Store.PruneEvents(ctx, store.Retention(c.Events))
+		}},
 	)
 }
 

@@ -33,6 +33,8 @@ type EventFilter struct {
 	Severity events.Severity
 	Since    time.Time // inclusive
 	Until    time.Time // exclusive
+	// After chooses those that came after the one of this id.
+	After int64
 }
 
 var eventSort = map[string]string{"at": "at"}
@@ -45,6 +47,9 @@ func (s *Store) ListEvents(ctx context.Context, filter EventFilter, opts ListOpt
 	query = where(query, "hostname", filter.Hostname)
 	query = where(query, "kind", filter.Kind)
 	query = where(query, "severity", filter.Severity)
+	if filter.After > 0 {
+		query = query.Where("id > ?", filter.After)
+	}
 	return list[Event](between(query, filter.Since, filter.Until), opts.newestFirst(), eventSort)
 }
 
@@ -81,7 +86,7 @@ func writeEvents(tx *gorm.DB, agent Agent, at time.Time, happened ...events.Even
 	rows := make([]Event, 0, len(happened))
 	for _, e := range happened {
 		rows = append(rows, Event{
-			At: at.UTC(), SiteID: agent.SiteID, AgentID: agent.ID, Hostname: agent.Hostname,
+			At: at.UTC().Truncate(time.Millisecond), SiteID: agent.SiteID, AgentID: agent.ID, Hostname: agent.Hostname,
 			Kind: e.Kind, Severity: e.Severity, Summary: e.Summary, Detail: Values(e.Detail),
 		})
 	}

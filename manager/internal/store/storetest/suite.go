@@ -64,6 +64,8 @@ func Run(t *testing.T, open func(testing.TB) *store.Store) {
 		"events happen once":                     testEventsOnce,
 		"events are bounded":                     testEventsAreBounded,
 		"silence is an event, once":              testOffline,
+		"logs are kept for a while":              testRetention,
+		"much is dropped at once":                testRetentionOfMany,
 		"back with a heartbeat":                  testBackWithAHeartbeat,
 		"a report that was missed":               testMissedReport,
 	}

@@ -1,0 +1,76 @@
+package api
+
+import (
+	"context"
+	"time"
+
+	"opensource.internal/manager/internal/events"
+	"opensource.internal/manager/internal/store"
+)
+
+// event is something that happened to an agent.
+type event struct {
+	ID       int64        `json:"id" example:"42"`
+	At       time.Time    `json:"at"`
+	SiteID   int64        `json:"siteId" example:"1"`
+	AgentID  int64        `json:"agentId" doc:"The agent may be gone" example:"3"`
+	Hostname string       `json:"hostname" example:"edge"`
+	Kind     string       `json:"kind" example:"apply_failed"`
+	Severity string       `json:"severity" enum:"info,warning,error"`
+	Summary  string       `json:"summary" doc:"One line for people" example:"nginx: the new configuration was refused, the one before stays in force: nginx: [emerg] host not found in upstream"`
+	Detail   store.Values `json:"detail" nullable:"true" doc:"What there is to know beyond that; depends on the kind"`
+}
+
+func showEvent(e store.Event) event {
+	return event{
+		ID: e.ID, At: e.At.UTC(), SiteID: e.SiteID, AgentID: e.AgentID, Hostname: e.Hostname,
+		Kind: string(e.Kind), Severity: string(e.Severity), Summary: e.Summary, Detail: e.Detail,
+	}
+}
+
+// EventFilter are the filters of every list of events.
+type EventFilter struct {
+	Paging
+	Kind     string    `query:"kind" enum:"first_seen,offline,back,apply_failed,stuck,apply_recovered,drift,quarantined,quarantine_cleared,volume_failed,volume_ready,certificate_expiring,certificate_expired,certificate_faulty,certificate_recovered,guard_held,guard_released,hold_begun,hold_ended,agent_updated,events_left_out"`
+	Severity string    `query:"severity" enum:"info,warning,error"`
+	Since    time.Time `query:"since" doc:"Not before this moment"`
+	Until    time.Time `query:"until" doc:"Before this moment"`
+}
+
+func (f EventFilter) filter() store.EventFilter {
+	return store.EventFilter{Kind: events.Kind(f.Kind), Severity: events.Severity(f.Severity), Since: f.Since, Until: f.Until}
+}
+
+type listEvents struct {
+	SiteID  int64 `query:"siteId" minimum:"1"`
+	AgentID int64 `query:"agentId" minimum:"1"`
+	EventFilter
+}
+
+func (a *API) listEvents(ctx context.Context, in *listEvents) (*page[event], error) {
+	filter := in.filter()
+	filter.SiteID, filter.AgentID = in.SiteID, in.AgentID
+	return a.events(ctx, filter, in.Paging)
+}
+
+type listAgentEvents struct {
+	ByID
+	EventFilter
+}
+
+func (a *API) listAgentEvents(ctx context.Context, in *listAgentEvents) (*page[event], error) {
+	if _, err := a.store.GetAgent(ctx, in.ID); err != nil {
+		return nil, err
+	}
+	filter := in.filter()
+	filter.AgentID = in.ID
+	return a.events(ctx, filter, in.Paging)
+}
+
+func (a *API) events(ctx context.Context, filter store.EventFilter, paging Paging) (*page[event], error) {
+	rows, total, err := a.store.ListEvents(ctx, filter, paging.options())
+	if err != nil {
+		return nil, err
+	}
+	return respondPage(rows, total, paging, showEvent), nil
+}
