@@ -94,7 +94,7 @@ var auditSort = map[string]string{"at": "at"}
 // ListAudit returns a page of the audit log, the newest first, and the number
 // of all entries that match. Sort: id, at.
 func (s *Store) ListAudit(ctx context.Context, filter AuditFilter, opts ListOptions) ([]AuditEntry, int64, error) {
-	query := where(s.read.WithContext(ctx), "actor_kind", filter.ActorKind)
+	query := where(s.reader(ctx), "actor_kind", filter.ActorKind)
 	query = where(query, "actor_name", filter.Actor)
 	query = where(query, "action", filter.Action)
 	query = where(query, "resource", filter.Resource)

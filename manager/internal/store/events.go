@@ -42,7 +42,7 @@ var eventSort = map[string]string{"at": "at"}
 // ListEvents returns a page of events, the newest first, and the number of all
 // that match. Sort: id, at.
 func (s *Store) ListEvents(ctx context.Context, filter EventFilter, opts ListOptions) ([]Event, int64, error) {
-	query := where(s.read.WithContext(ctx), "site_id", filter.SiteID)
+	query := where(s.reader(ctx), "site_id", filter.SiteID)
 	query = where(query, "agent_id", filter.AgentID)
 	query = where(query, "hostname", filter.Hostname)
 	query = where(query, "kind", filter.Kind)

@@ -135,7 +135,7 @@ func (l *Lease) Release(ctx context.Context) error {
 // returns ErrNotFound if nobody ever held it.
 func (s *Store) UnbrokenSince(ctx context.Context, name string) (time.Time, error) {
 	var row leaseRow
-	err := s.read.WithContext(ctx).Take(&row, "name = ?", name).Error
+	err := s.reader(ctx).Take(&row, "name = ?", name).Error
 	if errors.Is(err, gorm.ErrRecordNotFound) {
 		return time.Time{}, ErrNotFound
 	}
