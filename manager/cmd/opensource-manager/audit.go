@@ -62,9 +62,10 @@ func (c auditCommand) Run(e *environmentOf) error {
 	if err != nil {
 		return err
 	}
+	opts.Search = c.Text
 	return e.withStore(func(s *store.Store) error {
 		rows, total, err := s.ListAudit(e, store.AuditFilter{
-			SiteID: c.Site, Actor: c.Actor, Action: store.Action(c.Action), Resource: c.Resource, Since: c.Since.Time, Text: c.Text,
+			SiteID: c.Site, Actor: c.Actor, Action: store.Action(c.Action), Resource: c.Resource, Since: c.Since.Time,
 		}, opts)
 		if err != nil {
 			return err

@@ -51,13 +51,12 @@ type listAudit struct {
 	SiteID     int64     `query:"siteId" minimum:"1"`
 	Since      time.Time `query:"since" doc:"Not before this moment"`
 	Until      time.Time `query:"until" doc:"Before this moment"`
-	Text       string    `query:"q" maxLength:"200" doc:"Text somewhere in names, addresses, request ids or values, in either case"`
 }
 
 func (a *API) listAudit(ctx context.Context, in *listAudit) (*page[auditEntry], error) {
 	rows, total, err := a.store.ListAudit(ctx, store.AuditFilter{
 		Actor: in.Actor, ActorKind: store.ActorKind(in.Kind), Action: store.Action(in.Action), Resource: in.Resource,
-		ResourceID: in.ResourceID, SiteID: in.SiteID, Since: in.Since, Until: in.Until, Text: in.Text,
+		ResourceID: in.ResourceID, SiteID: in.SiteID, Since: in.Since, Until: in.Until,
 	}, in.options())
 	if err != nil {
 		return nil, err

@@ -85,8 +85,6 @@ type AuditFilter struct {
 	SiteID     int64
 	Since      time.Time // inclusive
 	Until      time.Time // exclusive
-	// Text is somewhere in a name, an address, a request id or the values.
-	Text string
 }
 
 var auditSort = map[string]string{"at": "at"}
@@ -100,11 +98,8 @@ func (s *Store) ListAudit(ctx context.Context, filter AuditFilter, opts ListOpti
 	query = where(query, "resource", filter.Resource)
 	query = where(query, "resource_id", filter.ResourceID)
 	query = where(query, "site_id", filter.SiteID)
-	query = between(query, filter.Since, filter.Until)
-	if filter.Text != "" {
-		query = containing(query, filter.Text, "name", "actor_name", "actor_address", "actor_request_id", "old_values", "new_values")
-	}
-	return list[AuditEntry](query, opts.newestFirst(), auditSort)
+	return list[AuditEntry](between(query, filter.Since, filter.Until), opts.newestFirst(), auditSort,
+		"name", "actor_name", "actor_address", "actor_request_id", "old_values", "new_values")
 }
 
 // between adds what is asked of the time of entries.

@@ -50,7 +50,7 @@ func (s *Store) ListEvents(ctx context.Context, filter EventFilter, opts ListOpt
 	if filter.After > 0 {
 		query = query.Where("id > ?", filter.After)
 	}
-	return list[Event](between(query, filter.Since, filter.Until), opts.newestFirst(), eventSort)
+	return list[Event](between(query, filter.Since, filter.Until), opts.newestFirst(), eventSort, "hostname", "summary", "detail")
 }
 
 // An agent that says something else, or has another name, with every check-in,

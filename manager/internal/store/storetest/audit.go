@@ -175,20 +175,21 @@ func testAuditFilters(t *testing.T, s *store.Store) {
 	ctx := t.Context()
 	for name, test := range map[string]struct {
 		filter store.AuditFilter
+		search string
 		want   int64
 	}{
-		"site":             {store.AuditFilter{SiteID: w.Site.ID}, 7},
-		"resource":         {store.AuditFilter{Resource: "service"}, 6},
-		"one record":       {store.AuditFilter{Resource: "node", ResourceID: w.Node.ID}, 1},
-		"action":           {store.AuditFilter{Action: store.ActionDelete}, 0},
-		"since":            {store.AuditFilter{Since: time.Now().Add(-time.Minute)}, 16},
-		"since the future": {store.AuditFilter{Since: time.Now().Add(time.Minute)}, 0},
-		"until":            {store.AuditFilter{Until: time.Now().Add(time.Minute)}, 16},
-		"text of a name":   {store.AuditFilter{Text: "EXAMPLE1"}, 1},
-		"text of a value":  {store.AuditFilter{Text: "02:00:00:00:00:01"}, 2},
-		"no pattern":       {store.AuditFilter{Text: "%"}, 0},
+		"site":             {store.AuditFilter{SiteID: w.Site.ID}, "", 7},
+		"resource":         {store.AuditFilter{Resource: "service"}, "", 6},
+		"one record":       {store.AuditFilter{Resource: "node", ResourceID: w.Node.ID}, "", 1},
+		"action":           {store.AuditFilter{Action: store.ActionDelete}, "", 0},
+		"since":            {store.AuditFilter{Since: time.Now().Add(-time.Minute)}, "", 16},
+		"since the future": {store.AuditFilter{Since: time.Now().Add(time.Minute)}, "", 0},
+		"until":            {store.AuditFilter{Until: time.Now().Add(time.Minute)}, "", 16},
+		"text of a name":   {store.AuditFilter{}, "EXAMPLE1", 1},
+		"text of a value":  {store.AuditFilter{}, "02:00:00:00:00:01", 2},
+		"no pattern":       {store.AuditFilter{}, "%", 0},
 	} {
-		rows, total, err := s.ListAudit(ctx, test.filter, store.ListOptions{Limit: 3})
+		rows, total, err := s.ListAudit(ctx, test.filter, store.ListOptions{Limit: 3, Search: test.search})
 		if err != nil || total != test.want || len(rows) != int(min(3, test.want)) {
 			t.Errorf("%s: %d of %d, want %d, %v", name, len(rows), total, test.want, err)
 		}
