@@ -39,8 +39,8 @@ func (s *Store) PruneEvents(ctx context.Context, keep Retention) error {
 	return s.prune(ctx, "events", "TRUE", keep)
 }
 
-// pruneBatch is how many rows one transaction deletes: others want to write, too.
-const pruneBatch = 1000
+// logBatch is how many rows one transaction deletes: others want to write, too.
+const logBatch = 1000
 
 // prune deletes rows of a table that meet a condition, in the order of their ids.
 func (s *Store) prune(ctx context.Context, table, condition string, keep Retention) error {
@@ -51,9 +51,9 @@ func (s *Store) prune(ctx context.Context, table, condition string, keep Retenti
 		query string
 		bound any
 	}{{tooOld, now().Add(-keep.Age)}, {tooMany, keep.Rows}} {
-		for deleted := int64(pruneBatch); deleted == pruneBatch; {
+		for deleted := int64(logBatch); deleted == logBatch; {
 			err := s.update(ctx, func(tx *gorm.DB) error {
-				result := tx.Exec(fmt.Sprintf("DELETE FROM %s WHERE id IN (%s)", table, drop.query), drop.bound, pruneBatch)
+				result := tx.Exec(fmt.Sprintf("DELETE FROM %s WHERE id IN (%s)", table, drop.query), drop.bound, logBatch)
 				deleted = result.RowsAffected
 				return result.Error
 			})
