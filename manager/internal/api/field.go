@@ -68,14 +68,6 @@ func number(n int) *int {
 	return &n
 }
 
-// id is the id of another record in an answer: null if there is none.
-func id(n int64) *int64 {
-	if n == 0 {
-		return nil
-	}
-	return &n
-}
-
 // require makes fields of a body mandatory that are optional elsewhere.
 func require(schema *huma.Schema, names ...string) *huma.Schema {
 	schema.Required = append(schema.Required, names...)

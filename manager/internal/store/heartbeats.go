@@ -149,6 +149,7 @@ func (h *heartbeats) write(tx *gorm.DB, batch map[int64]Heartbeat) (missed []int
 	if err != nil {
 		return nil, err
 	}
+	heard := maps.Clone(batch)
 	for some := range slices.Chunk(slices.Sorted(maps.Keys(batch)), beatsAtOnce) {
 		beats := make([]Heartbeat, len(some))
 		for i, id := range some {
@@ -161,11 +162,11 @@ func (h *heartbeats) write(tx *gorm.DB, batch map[int64]Heartbeat) (missed []int
 		for _, id := range some {
 			if !written[id] {
 				missed = append(missed, id)
-				delete(batch, id)
+				delete(heard, id)
 			}
 		}
 	}
-	return missed, markBack(tx, offline, batch)
+	return missed, markBack(tx, offline, heard)
 }
 
 // beatsAtOnce is how many heartbeats go to the database in one message.
