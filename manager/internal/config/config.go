@@ -45,7 +45,7 @@ var Defaults = Flags{
 	Listen:         "127.0.0.1:3000",
 	LoopbackSite:   "1",
 	AuditKeep:      "365d",
-	AuditMax:       "200000",
+	AuditMax:       "1000000",
 	EventsKeep:     "90d",
 	EventsMax:      "200000",
 	LogLevel:       "info",

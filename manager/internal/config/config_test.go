@@ -23,7 +23,7 @@ func TestDefaults(t *testing.T) {
 		Database:       "/var/lib/opensource-manager/manager.db",
 		Listen:         "127.0.0.1:3000",
 		LoopbackSite:   1,
-		Audit:          Keep{Age: 365 * 24 * time.Hour, Rows: 200_000},
+		Audit:          Keep{Age: 365 * 24 * time.Hour, Rows: 1_000_000},
 		Events:         Keep{Age: 90 * 24 * time.Hour, Rows: 200_000},
 		LogLevel:       slog.LevelInfo,
 		LogFormat:      "auto",

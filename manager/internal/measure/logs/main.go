@@ -60,8 +60,8 @@ func run(ctx context.Context, rows int) error {
 			return err
 		}
 		row := float64(after-before) / float64(has-had)
-		fmt.Printf("%-10s %6.0f bytes a row of %d rows, %5d rows and %6.2f MB a day, %4.0f MB for 200,000 rows\n",
-			log.name, row, has-had, log.aDay, row*float64(log.aDay)/1e6, row*200_000/1e6)
+		fmt.Printf("%-10s %6.0f bytes a row of %d rows, %5d rows and %6.2f MB a day\n",
+			log.name, row, has-had, log.aDay, row*float64(log.aDay)/1e6)
 	}
 	return nil
 }
