@@ -128,3 +128,13 @@ func SetPassword(ctx context.Context, s *store.Store, name, password string) err
 	_, err = ChangeUser(ctx, s, user.ID, UserChange{Password: &password})
 	return err
 }
+
+// titleOf is a name from elsewhere that is fit to be shown, or else a substitute.
+func titleOf(name, substitute string) string {
+	for _, candidate := range []string{name, substitute} {
+		if title, err := inventory.ParseTitle(candidate); err == nil {
+			return title
+		}
+	}
+	return "unnamed"
+}

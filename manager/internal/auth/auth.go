@@ -32,6 +32,8 @@ type Options struct {
 	// Secure marks cookies for TLS only; Prefix is the path of PUBLIC_URL.
 	Secure bool
 	Prefix string
+	// OIDC is nil if people sign in with passwords only.
+	OIDC *OIDCOptions
 	// Now is time.Now if nil.
 	Now func() time.Time
 }
@@ -47,6 +49,8 @@ type Auth struct {
 	passwords    passwords
 	limiter      *limiter
 	deviceCookie string
+	flowCookie   string
+	provider     *provider                                  // nil if there is none
 	wait         func(context.Context, time.Duration) error // sleep
 }
 
@@ -66,6 +70,8 @@ func New(o Options) *Auth {
 		passwords:    newPasswords(),
 		limiter:      newLimiter(o.Now),
 		deviceCookie: strings.Replace(sessions.Cookie.Name, "session", "device", 1),
+		flowCookie:   strings.Replace(sessions.Cookie.Name, "session", "sign_in", 1),
+		provider:     newProvider(o.OIDC, o.Now),
 		wait:         sleep,
 	}
 }

@@ -75,10 +75,12 @@ type Config struct {
 	TrustedProxies []netip.Prefix
 	// LoopbackSite is 0 when trust in loopback is switched off.
 	LoopbackSite int64
-	Audit        Keep
-	Events       Keep
-	LogLevel     slog.Level
-	LogFormat    string
+	// OIDC is nil if people sign in with passwords only.
+	OIDC      *OIDC
+	Audit     Keep
+	Events    Keep
+	LogLevel  slog.Level
+	LogFormat string
 	// MetricsListen is "" if /metrics is served on Listen only, to whoever may
 	// read there.
 	MetricsListen string
@@ -158,6 +160,8 @@ func Explain(flags Flags, env map[string]string, files ...string) (Config, []Set
 	read("NOTIFY_REMIND", flags.NotifyRemind, Defaults.NotifyRemind, into(&c.NotifyRemind, parseRemind))
 	read("METRICS_LISTEN", flags.MetricsListen, Defaults.MetricsListen, into(&c.MetricsListen, parseListen))
 	read("METRICS_DETAIL", flags.MetricsDetail, Defaults.MetricsDetail, into(&c.MetricsDetail, parseDetail))
+	signOn, found, wrong := readOIDC(sources, c.PublicURL)
+	c.OIDC, settings, mistakes = signOn, append(settings, found...), append(mistakes, wrong...)
 	return c, settings, errors.Join(append([]error{unread}, mistakes...)...)
 }
 

@@ -44,6 +44,8 @@ func Register(engine *gin.Engine, o Options) (notFound gin.HandlerFunc) {
 	engine.GET("/", d.home)
 	engine.GET("/sign-in", d.signInForm)
 	engine.POST("/sign-in", d.signIn)
+	engine.GET("/sign-in/oidc", d.leave)
+	engine.GET(CallbackPath, d.comeBack)
 	engine.POST("/sign-out", d.signOut)
 	engine.GET("/agents", d.agents)
 	engine.GET("/agents/list", d.agentList)

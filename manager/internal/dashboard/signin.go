@@ -14,10 +14,11 @@ import (
 const maxForm = 8 << 10
 
 type signInForm struct {
-	Name     string
-	Problem  string
-	Mismatch string // how the address differs from PUBLIC_URL
-	NoUsers  bool
+	Name         string
+	Problem      string
+	Mismatch     string // how the address differs from PUBLIC_URL
+	NoUsers      bool
+	SingleSignOn auth.SingleSignOn
 }
 
 func (d *dashboard) signInForm(c *gin.Context) {
@@ -34,7 +35,8 @@ func (d *dashboard) showSignIn(c *gin.Context, status int, form signInForm) {
 		d.fault(c, "show sign-in page", err)
 		return
 	}
-	form.NoUsers = !hasUsers
+	form.SingleSignOn = d.auth.SingleSignOn(c.Request.Context())
+	form.NoUsers = !hasUsers && form.SingleSignOn.Name == ""
 	form.Mismatch = d.auth.PublicURLMismatch(auth.RequestOf(c.Request.Context()).HTTP, d.publicURL)
 	d.show(c, status, signInPage(d.page("Sign in"), form))
 }

@@ -99,7 +99,7 @@ func openStore(ctx context.Context, c config.Config, ownPort int, log *slog.Logg
 func (s *Server) serve(c config.Config, version string) {
 	a := auth.New(auth.Options{
 		Store: s.Store, Log: s.log, TrustedProxies: c.TrustedProxies, LoopbackSite: c.LoopbackSite,
-		Secure: c.Secure(), Prefix: c.Prefix(),
+		Secure: c.Secure(), Prefix: c.Prefix(), OIDC: singleSignOn(c),
 	})
 	var background context.Context
 	background, s.stopBackground = context.WithCancel(context.Background())

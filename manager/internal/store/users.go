@@ -34,6 +34,10 @@ func (u User) unique() []unique {
 	return []unique{{
 		field: "name", message: fmt.Sprintf("there is already a user %q", u.Name),
 		holders: `SELECT 'user "' || name || '"' FROM users WHERE name = ? AND id <> ?`, args: []any{u.Name, u.ID},
+	}, {
+		field: "subject", message: "there is already a user of this identity",
+		holders: `SELECT 'user "' || name || '"' FROM users WHERE issuer = ? AND subject = ? AND issuer <> '' AND id <> ?`,
+		args:    []any{u.Issuer, u.Subject, u.ID},
 	}}
 }
 
