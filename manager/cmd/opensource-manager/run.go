@@ -43,8 +43,9 @@ type commands struct {
 	Doctor  doctorCommand  `cmd:"" help:"Look at everything the manager depends on, and say what to do."`
 	Backup  backupCommand  `cmd:"" help:"Write a copy of the SQLite database to a file, while the service runs."`
 	Restore restoreCommand `cmd:"" help:"Put a backup in the place of the SQLite database. The service must be stopped."`
-	APIKey  apiKeyCommands `cmd:"" name:"apikey" help:"Create, list and revoke API keys."`
-	User    userCommands   `cmd:"" help:"Create users and set passwords."`
+	APIKey  apiKeyCommands `cmd:"" name:"apikey" help:"Create, list, rotate and revoke API keys."`
+	Enroll  enrollCommand  `cmd:"" help:"Make a token by which a host becomes the agent of a site."`
+	User    userCommands   `cmd:"" help:"Create, list and change users, and set passwords."`
 	Notify  notifyCommands `cmd:"" help:"Manage who is told what is wrong with agents, and silence sites."`
 
 	Completion completionCommand `cmd:"" help:"Print the completion script of a shell."`

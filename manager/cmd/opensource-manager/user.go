@@ -18,6 +18,12 @@ import (
 type userCommands struct {
 	Create userCreate `cmd:"" help:"Create a user."`
 	Passwd userPasswd `cmd:"" help:"Set a user's password and end all their sessions."`
+
+	List    userList    `cmd:"" help:"List the users."`
+	Role    userRole    `cmd:"" help:"Give a user another role; it holds from their next request on."`
+	Disable userDisable `cmd:"" help:"Let a user sign in no more, and end all their sessions."`
+	Enable  userEnable  `cmd:"" help:"Let a disabled user sign in again."`
+	Delete  userDelete  `cmd:"" help:"Delete a user."`
 }
 
 // passwordSource is where a new password comes from. Never the command line:

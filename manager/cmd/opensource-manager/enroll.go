@@ -1,0 +1,75 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"opensource.internal/manager/internal/auth"
+	"opensource.internal/manager/internal/store"
+)
+
+type enrollCommand struct {
+	Site     string `arg:"" help:"The site, by number or name."`
+	Expires  string `default:"1h" help:"How long the token may be used: 1m to 7d (default 1h)." placeholder:"TIME"`
+	Hostname string `help:"The only host that may use it." placeholder:"NAME"`
+	JSON     bool   `name:"json" help:"Print JSON."`
+}
+
+// enrollmentOf is a token as it is printed.
+type enrollmentOf struct {
+	ID        int64     `json:"id"`
+	SiteID    int64     `json:"siteId"`
+	Hostname  string    `json:"hostname"`
+	ExpiresAt time.Time `json:"expiresAt"`
+	Token     string    `json:"token"`
+	Command   string    `json:"command"`
+}
+
+// Run makes a token and prints the command to type on the host.
+func (c enrollCommand) Run(e *environmentOf) error {
+	span, err := spanOf("--expires", c.Expires)
+	if err != nil {
+		return err
+	}
+	if e.config.PublicURL == nil {
+		return usageError{errors.New("PUBLIC_URL: not set: it is the address at which hosts reach this manager, such as https://manager.example.com")}
+	}
+	return e.withStore(func(s *store.Store) error {
+		site, err := siteNamed(e, s, c.Site)
+		if err != nil {
+			return err
+		}
+		token, row, err := auth.CreateEnrollment(e, s, auth.NewEnrollment{
+			SiteID: site.ID, Hostname: c.Hostname, ExpiresIn: span, CreatedBy: "command line",
+		})
+		if err != nil {
+			return err
+		}
+		command := auth.InstallCommand(e.config.PublicURL.String(), token)
+		if c.JSON {
+			return e.printJSON(enrollmentOf{row.ID, row.SiteID, row.Hostname, row.ExpiresAt, token, command})
+		}
+		fmt.Fprintf(e.stderr, "On the host, in the folder of the agent's package, until %s:\n", row.ExpiresAt.Format(time.RFC3339))
+		_, err = fmt.Fprintln(e.stdout, command)
+		return err
+	})
+}
+
+// siteNamed finds a site by its number or name.
+func siteNamed(e *environmentOf, s *store.Store, text string) (store.Site, error) {
+	if id, err := strconv.ParseInt(text, 10, 64); err == nil {
+		if site, err := s.GetSite(e, id); !errors.Is(err, store.ErrNotFound) {
+			return site, err
+		}
+	}
+	sites, _, err := s.ListSites(e, store.SiteFilter{Name: text}, store.ListOptions{Limit: 1})
+	if err != nil {
+		return store.Site{}, err
+	}
+	if len(sites) == 0 {
+		return store.Site{}, fmt.Errorf("there is no site %q: opensource-manager sites lists them", text)
+	}
+	return sites[0], nil
+}

@@ -1,0 +1,142 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"opensource.internal/manager/internal/auth"
+	"opensource.internal/manager/internal/store"
+)
+
+// personOf is a user as they are listed.
+type personOf struct {
+	ID         int64      `json:"id"`
+	Name       string     `json:"name"`
+	Role       string     `json:"role"`
+	Issuer     string     `json:"issuer"` // empty for whoever has a password
+	Subject    string     `json:"subject"`
+	DisabledAt *time.Time `json:"disabledAt"`
+	CreatedAt  time.Time  `json:"createdAt"`
+}
+
+func showPerson(u store.User) personOf {
+	return personOf{
+		ID: u.ID, Name: u.Name, Role: u.Role, Issuer: u.Issuer, Subject: u.Subject, DisabledAt: u.DisabledAt, CreatedAt: u.CreatedAt.UTC(),
+	}
+}
+
+type userList struct {
+	JSON bool `name:"json" help:"Print JSON."`
+}
+
+// Run lists all users.
+func (c userList) Run(e *environmentOf) error {
+	return e.withStore(func(s *store.Store) error {
+		rows, _, err := s.ListUsers(e, store.ListOptions{Limit: store.All, Sort: "name"})
+		if err != nil {
+			return err
+		}
+		list := make([]personOf, 0, len(rows))
+		for _, row := range rows {
+			list = append(list, showPerson(row))
+		}
+		if c.JSON {
+			return e.printJSON(list)
+		}
+		t := newTable(e.stdout, "ID", "NAME", "ROLE", "SIGNS IN BY", "CREATED", "STATE")
+		for _, u := range list {
+			by, state := u.Issuer, "enabled"
+			if by == "" {
+				by = "password"
+			}
+			if u.DisabledAt != nil {
+				state = "disabled " + day(u.DisabledAt)
+			}
+			t.row(u.ID, u.Name, u.Role, by, day(&u.CreatedAt), state)
+		}
+		return t.flush()
+	})
+}
+
+// namedUser is a command about one user.
+type namedUser struct {
+	Name string `arg:"" help:"Name of the user."`
+	JSON bool   `name:"json" help:"Print JSON."`
+}
+
+// find returns the user. Those of a sign-in provider keep their capitals.
+func (c namedUser) find(e *environmentOf, s *store.Store) (store.User, error) {
+	for _, name := range []string{c.Name, auth.FoldName(c.Name)} {
+		user, err := s.UserByName(e, name)
+		if !errors.Is(err, store.ErrNotFound) {
+			return user, err
+		}
+	}
+	return store.User{}, fmt.Errorf("there is no user %q", c.Name)
+}
+
+// change changes the user and says what was done.
+func (c namedUser) change(e *environmentOf, change auth.UserChange, done string) error {
+	return e.withStore(func(s *store.Store) error {
+		user, err := c.find(e, s)
+		if err != nil {
+			return err
+		}
+		if user, err = auth.ChangeUser(e, s, user.ID, change); err != nil {
+			return err
+		}
+		return c.tell(e, user, done)
+	})
+}
+
+func (c namedUser) tell(e *environmentOf, user store.User, done string) error {
+	if c.JSON {
+		return e.printJSON(showPerson(user))
+	}
+	_, err := fmt.Fprintf(e.stdout, done+"\n", user.Name)
+	return err
+}
+
+type userRole struct {
+	namedUser
+	Role string `arg:"" enum:"admin,viewer" help:"admin or viewer."`
+}
+
+// Run gives a user another role.
+func (c userRole) Run(e *environmentOf) error {
+	role := auth.Role(c.Role)
+	return c.change(e, auth.UserChange{Role: &role}, "%s is "+c.Role+" now")
+}
+
+type userDisable struct{ namedUser }
+
+// Run disables a user.
+func (c userDisable) Run(e *environmentOf) error {
+	disabled := true
+	return c.change(e, auth.UserChange{Disabled: &disabled}, "disabled %s")
+}
+
+type userEnable struct{ namedUser }
+
+// Run enables a user.
+func (c userEnable) Run(e *environmentOf) error {
+	disabled := false
+	return c.change(e, auth.UserChange{Disabled: &disabled}, "enabled %s")
+}
+
+type userDelete struct{ namedUser }
+
+// Run deletes a user.
+func (c userDelete) Run(e *environmentOf) error {
+	return e.withStore(func(s *store.Store) error {
+		user, err := c.find(e, s)
+		if err != nil {
+			return err
+		}
+		if err := s.DeleteUser(e, user.ID); err != nil {
+			return err
+		}
+		return c.tell(e, user, "deleted %s")
+	})
+}
