@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -112,7 +113,7 @@ func preflightOptions(settings config.Config, mistaken error, env environment, o
 		p.Mistakes = mistakes(mistaken)
 	}
 	if settings.ManagerURL != nil {
-		p.Manager = &preflight.Manager{URL: settings.ManagerURL, Key: settings.APIKey, UserAgent: o.Client.UserAgent, Transport: o.Client.Transport}
+		p.Manager = &preflight.Manager{URL: settings.ManagerURL, Key: settings.APIKey, UserAgent: o.Client.UserAgent, Transport: o.Client.Transport, Hostname: cmp.Or(settings.Hostname, known.Host.Hostname)}
 	}
 	if known.Accepted.Data != nil {
 		p.Snapshot = &known.Accepted.Snapshot

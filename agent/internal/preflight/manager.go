@@ -253,6 +253,8 @@ func (m *Manager) key(ctx context.Context, siteID int64) Finding {
 			Name   string `json:"name"`
 			Role   string `json:"role"`
 			SiteID *int64 `json:"siteId"`
+			// Hostname is the one host of an enrolled agent's key.
+			Hostname string `json:"hostname"`
 		} `json:"data"`
 	}
 	switch {
@@ -267,6 +269,9 @@ func (m *Manager) key(ctx context.Context, siteID int64) Finding {
 	}
 	who := told.Data
 	switch {
+	case who.Hostname != "" && m.Hostname != "" && who.Hostname != m.Hostname:
+		return fail("on the manager: opensource-manager enroll "+site+"; then give the command that it prints, with --force",
+			"%q is the key of the host %q, and this host is %q", who.Name, who.Hostname, m.Hostname)
 	case who.Role == "agent" && who.SiteID != nil && *who.SiteID == siteID:
 		return ok("%q, of the agent of site %d", who.Name, siteID)
 	case who.Role == "agent" && who.SiteID != nil && siteID == 0:

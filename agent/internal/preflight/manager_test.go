@@ -62,7 +62,7 @@ func at(t *testing.T, address string) *Options {
 		t.Fatal(err)
 	}
 	transport := &http.Transport{DisableKeepAlives: true}
-	return &Options{SiteID: 7, Now: time.Now, Manager: &Manager{URL: u, Key: "the-key", UserAgent: "test", Transport: transport}}
+	return &Options{SiteID: 7, Now: time.Now, Manager: &Manager{URL: u, Key: "the-key", UserAgent: "test", Transport: transport, Hostname: "gateway"}}
 }
 
 func TestManager(t *testing.T) {
@@ -78,6 +78,17 @@ func TestManager(t *testing.T) {
 		want            []string
 	}{
 		"all is well": {says(200, healthy), says(200, rightKey), "k", []string{answers, clock, ready, theKey}},
+		"the key of this host": {
+			says(200, healthy), says(200, `{"data":{"name":"edge","role":"agent","siteId":7,"hostname":"gateway"}}`), "k",
+			[]string{answers, clock, ready, theKey},
+		},
+		"the key of another host": {
+			says(200, healthy), says(200, `{"data":{"name":"edge","role":"agent","siteId":7,"hostname":"other"}}`), "k",
+			[]string{
+				answers, clock, ready,
+				`FAIL  API key: "edge" is the key of the host "other", and this host is "gateway". To do: on the manager: opensource-manager enroll 7`,
+			},
+		},
 		"not ready": {
 			says(503, `{"data":{"live":true,"ready":false}}`), says(503, `{"error":{"code":"unavailable","message":"x"}}`), "k",
 			[]string{answers, clock, "FAIL  : it is not ready … journalctl -u opensource-manager", "WARN  API key: … (status 503)"},

@@ -100,6 +100,8 @@ type Manager struct {
 	Key       string
 	UserAgent string
 	Transport http.RoundTripper
+	// Hostname is the name this host checks in as, empty if it is not known.
+	Hostname string
 }
 
 // Setting is one setting that has a value, and where it came from.

@@ -159,6 +159,88 @@ func TestMigrateTwice(t *testing.T) {
 	}
 }
 
+func TestPeople(t *testing.T) {
+	s := newShell(t)
+	s.must("correct horse battery", "user", "create", "ada")
+	s.must("correct horse battery", "user", "create", "eve", "--role", "viewer")
+	if r := s.run("", "user", "disable", "Ada"); r.code != exitFault || !strings.Contains(r.stderr, "last administrator") {
+		t.Errorf("%+v", r)
+	}
+	if got := s.must("", "user", "role", "eve", "admin"); got != "eve is admin now\n" {
+		t.Errorf("%q", got)
+	}
+	if got := decode[personOf](t, s.must("", "user", "disable", "ada", "--json")); got.DisabledAt == nil || got.Name != "ada" {
+		t.Errorf("%+v", got)
+	}
+	if got := s.must("", "user", "list"); !strings.Contains(got, "disabled 20") || !strings.Contains(got, "eve") {
+		t.Error(got)
+	}
+	s.must("", "user", "enable", "ada")
+	if got := s.must("", "user", "delete", "eve"); got != "deleted eve\n" {
+		t.Errorf("%q", got)
+	}
+	if list := decode[[]personOf](t, s.must("", "user", "list", "--json")); len(list) != 1 || list[0].DisabledAt != nil || list[0].Role != "admin" {
+		t.Errorf("%+v", list)
+	}
+	if r := s.run("", "user", "delete", "eve"); r.code != exitFault || !strings.Contains(r.stderr, `no user "eve"`) {
+		t.Errorf("%+v", r)
+	}
+	if r := s.run("", "user", "role", "ada", "agent"); r.code != exitUsage {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestEnrollments(t *testing.T) {
+	s := newShell(t)
+	if _, err := s.store().CreateSite(t.Context(), inventory.Site{Name: "lab"}); err != nil {
+		t.Fatal(err)
+	}
+	if r := s.run("", "enroll", "1"); r.code != exitUsage || !strings.Contains(r.stderr, "PUBLIC_URL") {
+		t.Errorf("%+v", r)
+	}
+	for _, site := range []string{"1", "LAB"} {
+		want := regexp.MustCompile(`^sudo apt install \./opensource-agent_\*\.deb && sudo opensource-agent enroll --manager 'https://m\.example' --token ose_[0-9a-f]{16}_[0-9a-f]{64}\n$`)
+		if got := s.must("", "enroll", site, "--public-url", "https://m.example"); !want.MatchString(got) {
+			t.Errorf("%q", got)
+		}
+	}
+	got := decode[enrollmentOf](t, s.must("", "enroll", "1", "--public-url", "https://m.example", "--hostname", "Gateway", "--expires", "2d", "--json"))
+	if left := time.Until(got.ExpiresAt); got.Hostname != "gateway" || got.Token == "" || left < 47*time.Hour || left > 48*time.Hour {
+		t.Errorf("%+v", got)
+	}
+	for _, bad := range [][]string{{"1", "--expires", "x"}, {"1", "--expires", "30d"}, {"1", "--hostname", "a b"}, {}} {
+		if r := s.run("", append([]string{"enroll", "--public-url", "https://m.example"}, bad...)...); r.code != exitUsage {
+			t.Errorf("%v: %+v", bad, r)
+		}
+	}
+	if r := s.run("", "enroll", "nope", "--public-url", "https://m.example"); r.code != exitFault || !strings.Contains(r.stderr, `no site "nope"`) {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestKeysWithAnEnd(t *testing.T) {
+	s := newShell(t)
+	made := decode[apiKey](t, s.must("", "apikey", "create", "--role", "viewer", "--expires", "90d", "--json"))
+	if made.ExpiresAt == nil || time.Until(*made.ExpiresAt) < 89*24*time.Hour {
+		t.Errorf("%+v", made)
+	}
+	next := decode[apiKey](t, s.must("", "apikey", "rotate", fmt.Sprint(made.ID), "--overlap", "1h", "--json"))
+	if next.Key == made.Key || next.ID == made.ID || next.ExpiresAt == nil {
+		t.Errorf("%+v", next)
+	}
+	if got := s.must("", "apikey", "list"); strings.Count(got, "valid until 20") != 2 {
+		t.Error(got)
+	}
+	for _, bad := range [][]string{{"create", "--role", "viewer", "--expires", "x"}, {"create", "--role", "viewer", "--expires", "0s"}, {"rotate", "1", "--overlap", "31d"}, {"rotate", "x"}} {
+		if r := s.run("", append([]string{"apikey"}, bad...)...); r.code != exitUsage {
+			t.Errorf("%v: %+v", bad, r)
+		}
+	}
+	if r := s.run("", "apikey", "rotate", "99"); r.code != exitFault || !strings.Contains(r.stderr, "no API key 99") {
+		t.Errorf("%+v", r)
+	}
+}
+
 func TestAPIKeys(t *testing.T) {
 	s := newShell(t)
 	site, err := s.store().CreateSite(t.Context(), inventory.Site{Name: "lab"})
