@@ -3,6 +3,9 @@
 package e2e
 
 import (
+	"encoding/json"
+	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 	"testing"
@@ -29,6 +32,8 @@ func TestManagerPackage(t *testing.T) {
 		{"commands before the first serve leave the database to the service", commandsBeforeServe},
 		{"the service runs confined", serviceConfined},
 		{"it stops well under a second", stopsFast},
+		{"shells complete its commands", completionsInstalled},
+		{"an upgrade loses no answered check-in", upgradeUnderLoad},
 		{"settings survive an upgrade", managerSettingsSurvive},
 		{"remove and purge", managerRemoveAndPurge},
 	} {
@@ -91,6 +96,87 @@ func stopsFast(t *testing.T, m *machine.Machine) {
 		t.Errorf("it ended with %s", result)
 	}
 	m.Run(t, "systemctl", "start", "opensource-manager.service")
+}
+
+func completionsInstalled(t *testing.T, m *machine.Machine) {
+	for _, file := range []string{
+		"/usr/share/bash-completion/completions/opensource-manager",
+		"/usr/share/zsh/vendor-completions/_opensource-manager",
+		"/usr/share/fish/vendor_completions.d/opensource-manager.fish",
+	} {
+		if script := m.Read(t, file); !strings.Contains(script, "apikey") {
+			t.Errorf("%s does not know apikey", file)
+		}
+	}
+}
+
+// checkInLoop checks in as one of 40 hosts after the other, each time with a
+// new message, and notes what was answered.
+const checkInLoop = `n=1000000
+while [ -e /run/checking-in ]; do
+	n=$((n + 1)) host=host-$((n % 40))
+	code=$(curl -s -m 5 -o /dev/null -w '%{http_code}' -H "Authorization: Bearer $1" -H 'Content-Type: application/json' \
+		-d '{"siteId":1,"hostname":"'$host'","currentTime":1,"services":{"nginx":{"state":"active","message":"'$n'"}}}' http://127.0.0.1:3000/api/v1/agents)
+	[ "$code" != 200 ] || echo "$host $n" >>/run/answered
+done`
+
+// upgradeUnderLoad installs another version while agents check in. All that
+// was answered is there afterwards, from before the upgrade and from after it.
+func upgradeUnderLoad(t *testing.T, m *machine.Machine) {
+	key := strings.TrimSpace(m.Run(t, "opensource-manager", "apikey", "create", "--role", "admin"))
+	m.Run(t, "curl", "-sSf", "-H", "Authorization: Bearer "+key, "-H", "Content-Type: application/json", "-d", `{"name":"lab"}`, "http://127.0.0.1:3000/api/v1/sites")
+	m.Write(t, "/run/checking-in", "", 0o600)
+	m.Run(t, "systemd-run", "--unit=checking-in", "sh", "-c", checkInLoop, "sh", key)
+	answered := func() int {
+		code, lines := m.ExitCode(t, "cat", "/run/answered")
+		if code != 0 {
+			return 0
+		}
+		return strings.Count(lines, "\n")
+	}
+	more := func(when string) int {
+		t.Helper()
+		before := answered()
+		wait.For(t, 30*time.Second, "check-ins "+when, func() error {
+			if n := answered(); n < before+100 {
+				return fmt.Errorf("%d answered", n)
+			}
+			return nil
+		})
+		return answered()
+	}
+	more("before the upgrade")
+	pid := m.Property(t, "opensource-manager.service", "MainPID")
+	m.Install(t, standin.Newer(t, deb(t, "opensource-manager"), "2026.12.0+again"))
+	if now := m.Property(t, "opensource-manager.service", "MainPID"); now == pid {
+		t.Error("the upgrade left the old program running")
+	}
+	more("after the upgrade")
+	m.Run(t, "rm", "/run/checking-in")
+	wait.For(t, 10*time.Second, "the last check-in", func() error {
+		if state := m.Property(t, "checking-in.service", "ActiveState"); state == "active" {
+			return errors.New(state)
+		}
+		return nil
+	})
+
+	var agents []struct {
+		Hostname string
+		Services map[string]struct{ Message string }
+	}
+	if err := json.Unmarshal([]byte(m.Run(t, "opensource-manager", "agents", "--json")), &agents); err != nil {
+		t.Fatal(err)
+	}
+	stored := map[string]string{}
+	for _, agent := range agents {
+		stored[agent.Hostname] = agent.Services["nginx"].Message
+	}
+	for line := range strings.Lines(m.Read(t, "/run/answered")) {
+		host, number, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if stored[host] < number { // all of one length
+			t.Errorf("%s was answered with %s, and %q is stored", host, number, stored[host])
+		}
+	}
 }
 
 func managerSettingsSurvive(t *testing.T, m *machine.Machine) {
