@@ -200,6 +200,7 @@ func TestBoundsAndTheEnd(t *testing.T) {
 		clients[0].Leave()
 		clients[0].Leave()
 		listen(t, h, "")
+		synctest.Wait() // the first look has been made
 		h.Close()
 		expect(t, clients[1], "reset {}", "closed")
 		if _, err := h.Listen(""); !errors.Is(err, ErrClosed) {
