@@ -74,7 +74,7 @@ var restricted = []struct {
 	},
 	{
 		what: module + "/internal/snapshot", why: "only what shows, confirms or hands out snapshots needs them",
-		by: []string{"internal/snapshot", "internal/server", "internal/api", "internal/dashboard", "internal/live"},
+		by: []string{"internal/snapshot", "internal/server", "internal/api", "internal/dashboard", "internal/live", "cmd/opensource-manager"},
 	},
 	{
 		what: module + "/internal/live", why: "only what answers requests has anybody listening",

@@ -32,6 +32,7 @@ type agentOf struct {
 	RunningETag string                           `json:"runningEtag"`
 	Services    map[string]checkin.ServiceReport `json:"services"`
 	Problems    []string                         `json:"problems"`
+	Pin         *pinOf                           `json:"pin"` // of its site
 }
 
 // Run lists the agents, once or until the context ends.
@@ -49,10 +50,14 @@ func (c agentsCommand) list(e *environmentOf, s *store.Store) error {
 	if err != nil {
 		return err
 	}
+	pins, err := pinsOf(e, s)
+	if err != nil {
+		return err
+	}
 	now := time.Now()
 	shown := []agentOf{}
 	for _, row := range rows {
-		if agent := showAgent(row, now); c.State == "" || c.State == string(agent.State) {
+		if agent := showAgent(row, pins[row.SiteID], now); c.State == "" || c.State == string(agent.State) {
 			shown = append(shown, agent)
 		}
 	}
@@ -74,11 +79,14 @@ func printAgents(e *environmentOf, agents []agentOf, now time.Time) error {
 	return t.flush()
 }
 
-func showAgent(a store.Agent, now time.Time) agentOf {
+func showAgent(a store.Agent, pin *pinOf, now time.Time) agentOf {
 	shown := agentOf{
 		ID: a.ID, SiteID: a.SiteID, Hostname: a.Hostname, State: a.Presence(now),
 		FirstSeenAt: a.FirstSeenAt.UTC(), LastSeenAt: a.LastSeenAt.UTC(), PeerAddress: a.PeerAddress, ClockSkewMS: a.ClockSkewMS,
-		Services: a.Report.Services, Problems: problemsOf(a),
+		Services: a.Report.Services, Problems: problemsOf(a), Pin: pin,
+	}
+	if pin != nil {
+		shown.Problems = append(shown.Problems, fmt.Sprintf("site pinned to revision %d", pin.Revision))
 	}
 	if a.Report.Agent != nil {
 		shown.Version = a.Report.Agent.Version

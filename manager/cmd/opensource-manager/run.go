@@ -48,6 +48,13 @@ type commands struct {
 	User    userCommands   `cmd:"" help:"Create, list and change users, and set passwords."`
 	Notify  notifyCommands `cmd:"" help:"Manage who is told what is wrong with agents, and silence sites."`
 
+	Revisions revisionsCommands `cmd:"" help:"List and compare what was published."`
+	Pending   pendingCommand    `cmd:"" help:"Show the changes of a site that agents do not get yet."`
+	Publish   publishCommand    `cmd:"" help:"Publish the changes of a site."`
+	Pin       pinCommand        `cmd:"" help:"Give a site's agents an earlier revision."`
+	Unpin     unpinCommand      `cmd:"" help:"Give a site's agents the latest revision again."`
+	Preview   previewCommand    `cmd:"" help:"Print the files that a site's agent writes."`
+
 	Completion completionCommand `cmd:"" help:"Print the completion script of a shell."`
 	Version    versionCommand    `cmd:"" help:"Print the version."`
 }
@@ -120,6 +127,7 @@ func commandLine() []kong.Option {
 			"Settings come from flags, the environment and " + config.File + ", the first that has them."),
 		kong.Vars{
 			"state_directory": config.Defaults.StateDirectory, "listen": config.Defaults.Listen,
+			"revisions_keep": config.Defaults.RevisionsKeep, "revisions_min": config.Defaults.RevisionsMin,
 			"loopback_site": config.Defaults.LoopbackSite, "log_level": config.Defaults.LogLevel,
 			"log_format": config.Defaults.LogFormat, "metrics_detail": config.Defaults.MetricsDetail,
 			"notify_window": config.Defaults.NotifyWindow, "notify_remind": config.Defaults.NotifyRemind,

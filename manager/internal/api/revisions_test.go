@@ -126,7 +126,7 @@ func TestRevisionsNameWhoChangedWhat(t *testing.T) {
 	if list[0].PublishedBy != nil || list[0].Changes != "1 container changed, 1 HTTP service changed" || list[0].Summary["httpService"].Changed != 1 {
 		t.Errorf("%+v", list[0])
 	}
-	if !strings.HasPrefix(list[1].Changes, "settings of the site added, 1 node added, 1 container added") {
+	if !strings.HasPrefix(list[1].Changes, "site added, 1 node added, 1 container added") {
 		t.Errorf("the first one: %q", list[1].Changes)
 	}
 

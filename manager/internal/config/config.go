@@ -26,6 +26,8 @@ type Flags struct {
 	Listen         string `help:"Address to serve HTTP on; TLS is the proxy's (LISTEN, default ${listen})." placeholder:"ADDR:PORT"`
 	PublicURL      string `name:"public-url" help:"URL browsers use; its scheme decides about Secure cookies, its path is the prefix (PUBLIC_URL)." placeholder:"URL"`
 	TrustedProxies string `help:"Comma-separated networks whose X-Forwarded-For is believed (TRUSTED_PROXIES, default none)." placeholder:"CIDR"`
+	RevisionsKeep  string `help:"How many days all revisions of a site are kept (REVISIONS_KEEP, default ${revisions_keep})." placeholder:"DAYS"`
+	RevisionsMin   string `help:"How many of a site's latest revisions are kept however old they are (REVISIONS_MIN, default ${revisions_min})." placeholder:"N"`
 	LoopbackSite   string `help:"Site whose agent may check in over loopback without a key until the site has one of its own; 0 or off for none (LOOPBACK_SITE, default ${loopback_site})." placeholder:"N"`
 	AuditKeep      string `help:"How many days the audit log is kept (AUDIT_KEEP, default ${audit_keep})." placeholder:"DAYS"`
 	AuditMax       string `help:"How many entries of the audit log are kept at most (AUDIT_MAX, default ${audit_max})." placeholder:"N"`
@@ -43,6 +45,8 @@ type Flags struct {
 var Defaults = Flags{
 	StateDirectory: "/var/lib/opensource-manager",
 	Listen:         "127.0.0.1:3000",
+	RevisionsKeep:  "30d",
+	RevisionsMin:   "50",
 	LoopbackSite:   "1",
 	AuditKeep:      "365d",
 	AuditMax:       "1000000",
@@ -88,6 +92,8 @@ type Config struct {
 	// NotifyRemind is 0 if nobody is reminded.
 	NotifyWindow time.Duration
 	NotifyRemind time.Duration
+
+	Revisions KeepRevisions
 }
 
 // Keep is how long a log is kept, and how many of its newest rows at most.
@@ -149,6 +155,8 @@ func Explain(flags Flags, env map[string]string, files ...string) (Config, []Set
 	read("LISTEN", flags.Listen, Defaults.Listen, into(&c.Listen, parseListen))
 	read("PUBLIC_URL", flags.PublicURL, Defaults.PublicURL, into(&c.PublicURL, parsePublicURL))
 	read("TRUSTED_PROXIES", flags.TrustedProxies, Defaults.TrustedProxies, into(&c.TrustedProxies, parseProxies))
+	read("REVISIONS_KEEP", flags.RevisionsKeep, Defaults.RevisionsKeep, into(&c.Revisions.Younger, parseAge))
+	read("REVISIONS_MIN", flags.RevisionsMin, Defaults.RevisionsMin, into(&c.Revisions.Latest, parseLatest))
 	read("LOOPBACK_SITE", flags.LoopbackSite, Defaults.LoopbackSite, into(&c.LoopbackSite, parseSite))
 	read("AUDIT_KEEP", flags.AuditKeep, Defaults.AuditKeep, into(&c.Audit.Age, parseDays))
 	read("AUDIT_MAX", flags.AuditMax, Defaults.AuditMax, into(&c.Audit.Rows, parseRows))

@@ -54,6 +54,7 @@ type agentView struct {
 	Age           string
 	LastSeen      time.Time
 	Warnings      []string
+	Held          string     // why it does not get what the inventory has
 	HoldsBack     bool       // a configuration that removes too much
 	Guard         *guardView // how it stands with that
 	Services      []serviceView
@@ -133,9 +134,14 @@ func (d *dashboard) readAgents(ctx context.Context, who auth.Principal, now time
 	if err != nil {
 		return agentList{}, err
 	}
+	held, err := d.held(ctx, sites, now)
+	if err != nil {
+		return agentList{}, err
+	}
 	list := agentList{Now: now.UTC(), NoSites: len(sites) == 0}
 	for _, a := range agents {
 		view := describe(a, names[a.SiteID], bySite[a.SiteID], now)
+		view.Held = held[a.SiteID]
 		if view.Guard, err = d.describeGuard(ctx, a, confirmed, now); err != nil {
 			return agentList{}, err
 		}

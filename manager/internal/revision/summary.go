@@ -55,8 +55,10 @@ func (s Summary) String() string {
 		}{{counts.Added, Added}, {counts.Changed, Changed}, {counts.Removed, Removed}} {
 			switch {
 			case part.n == 0:
+			case kind.resource == Site && part.action == Changed:
+				words = append(words, "settings of the site changed")
 			case kind.resource == Site:
-				words = append(words, "settings of the site "+string(part.action))
+				words = append(words, "site "+string(part.action))
 			default:
 				words = append(words, Count(part.n, kind.resource)+" "+string(part.action))
 			}

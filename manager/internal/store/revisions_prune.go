@@ -12,8 +12,11 @@ import (
 
 // PruneRevisions deletes old revisions and returns how many. Of each site it
 // keeps the latest ones, all that are younger, the pinned one, and what any
-// agent tells that it runs or was given.
+// agent tells that it runs or was given. With 0 latest it keeps all.
 func (s *Store) PruneRevisions(ctx context.Context, latest int, younger time.Duration) (int64, error) {
+	if latest == 0 {
+		return 0, nil
+	}
 	sites, _, err := s.ListSites(ctx, SiteFilter{}, ListOptions{Limit: All})
 	if err != nil {
 		return 0, err
@@ -24,7 +27,7 @@ func (s *Store) PruneRevisions(ctx context.Context, latest int, younger time.Dur
 		if err != nil {
 			return pruned, err
 		}
-		n, err := s.pruneSite(ctx, site.ID, max(1, latest), now().Add(-younger), tagsOf(agents))
+		n, err := s.pruneSite(ctx, site.ID, latest, now().Add(-younger), tagsOf(agents))
 		if pruned += n; err != nil {
 			return pruned, fmt.Errorf("delete old revisions of site %d: %w", site.ID, err)
 		}

@@ -1,0 +1,205 @@
+package storetest
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"opensource.internal/agent/checkin"
+	"opensource.internal/manager/internal/inventory"
+	"opensource.internal/manager/internal/store"
+)
+
+// encodeName is a snapshot with nothing but the site's name.
+func encodeName(i store.Inventory) ([]byte, string, error) {
+	return checkin.Encode(checkin.Snapshot{
+		Site: &checkin.Site{
+			ID: i.Site.ID, Name: checkin.Text(i.Site.Name),
+			Nodes: []checkin.Node{}, DNSRecords: []checkin.DNSRecord{}, Volumes: []checkin.Volume{},
+		},
+		NGINX: checkin.Bootstrap().NGINX, RemovalsConfirmed: i.RemovalsConfirmed,
+	})
+}
+
+// publishNames publishes a revision for each name, and returns the tags.
+func publishNames(t *testing.T, s *store.Store, siteID int64, names ...string) []string {
+	t.Helper()
+	var tags []string
+	for _, name := range names {
+		must(s.UpdateSite(t.Context(), siteID, func(site *inventory.Site) error { site.Name = name; return nil }))(t)
+		tags = append(tags, must(s.Publish(t.Context(), siteID, encodeName))(t).Revision.ETag)
+	}
+	return tags
+}
+
+func testPins(t *testing.T, s *store.Store) {
+	w, other := NewWorld(t, s, 1), NewWorld(t, s, 2)
+	ctx := store.WithActor(t.Context(), store.Actor{Kind: store.ActorUser, Name: "ada"})
+	tags := publishNames(t, s, w.Site.ID, "one", "two", "three")
+	counter := func(site int64) uint64 { return must(s.Versions(ctx))(t).Site(site) }
+	before, beside := counter(w.Site.ID), counter(other.Site.ID)
+
+	pin := must(s.PinSite(ctx, w.Site.ID, 1, "test", encodeName))(t)
+	if pin.Revision != 1 || pin.PinnedBy != "ada" || counter(w.Site.ID) <= before || counter(other.Site.ID) != beside {
+		t.Errorf("%+v, the counter was %d and is %d", pin, before, counter(w.Site.ID))
+	}
+	got := must(s.Publish(ctx, w.Site.ID, encodeName))(t)
+	if got.Revision.ETag != tags[0] || !got.Held || got.Pin == nil || !cmp.Equal(*got.Pin, pin) || len(got.Volumes) != 1 || got.Version != counter(w.Site.ID) {
+		t.Errorf("%+v", got)
+	}
+	before = counter(w.Site.ID)
+	moved := must(s.PinSite(ctx, w.Site.ID, 2, "better", encodeName))(t)
+	if got := must(s.Publish(ctx, w.Site.ID, encodeName))(t); got.Revision.ETag != tags[1] || counter(w.Site.ID) <= before {
+		t.Errorf("moved: %+v", got)
+	}
+	if list := must(s.ListPins(ctx))(t); len(list) != 1 || !cmp.Equal(list[0], moved) {
+		t.Errorf("%+v", list)
+	}
+	for _, refused := range []func() error{
+		func() error { _, err := s.PinSite(ctx, w.Site.ID, 9, "x", encodeName); return err },
+		func() error { _, err := s.PinSite(ctx, w.Site.ID, 1, "", encodeName); return err },
+	} {
+		var invalid *store.InvalidError
+		if err := refused(); !errors.As(err, &invalid) {
+			t.Error(err)
+		}
+	}
+	before = counter(w.Site.ID)
+	if err := s.UnpinSite(ctx, w.Site.ID); err != nil || counter(w.Site.ID) <= before {
+		t.Error(err)
+	}
+	wantNotFound(t, s.UnpinSite(ctx, w.Site.ID))
+	wantNotFound(t, s.UnpinSite(ctx, 99))
+	if got := must(s.Publish(ctx, w.Site.ID, encodeName))(t); got.Revision.ETag != tags[2] || got.Held || got.Pin != nil {
+		t.Errorf("unpinned: %+v", got)
+	}
+	actions := []store.Action{}
+	for _, entry := range must(listAudit(t, s, w.Site.ID))(t) {
+		if slices.Contains([]store.Action{store.ActionPin, store.ActionUnpin}, entry.Action) {
+			actions = append(actions, entry.Action)
+		}
+	}
+	if diff := cmp.Diff([]store.Action{store.ActionUnpin, store.ActionPin, store.ActionPin}, actions); diff != "" {
+		t.Error(diff)
+	}
+
+	must(s.PinSite(ctx, w.Site.ID, 1, "again", encodeName))(t)
+	if err := s.DeleteSite(ctx, w.Site.ID, true); err != nil {
+		t.Fatal(err)
+	}
+	if list := must(s.ListPins(ctx))(t); len(list) != 0 {
+		t.Errorf("the pin of a deleted site: %+v", list)
+	}
+}
+
+func listAudit(t *testing.T, s *store.Store, siteID int64) ([]store.AuditEntry, error) {
+	rows, _, err := s.ListAudit(t.Context(), store.AuditFilter{SiteID: siteID}, store.ListOptions{Limit: store.All})
+	return rows, err
+}
+
+func testPublishSite(t *testing.T, s *store.Store) {
+	w := NewWorld(t, s, 1)
+	ctx := store.WithActor(t.Context(), store.Actor{Kind: store.ActorUser, Name: "ada"})
+	bob := store.WithActor(t.Context(), store.Actor{Kind: store.ActorKey, Name: "bob"})
+	manual := func(site *inventory.Site) error { site.Publishing = inventory.PublishManual; return nil }
+	rename := func(name string) func(*inventory.Site) error {
+		return func(site *inventory.Site) error { site.Name = name; return nil }
+	}
+	first := must(s.Publish(ctx, w.Site.ID, encodeName))(t).Revision
+	must(s.UpdateSite(ctx, w.Site.ID, manual))(t)
+	must(s.UpdateSite(bob, w.Site.ID, rename("two")))(t)
+	must(s.UpdateSite(ctx, w.Site.ID, rename("three")))(t)
+	if got := must(s.Publish(ctx, w.Site.ID, encodeName))(t); got.Revision.ETag != first.ETag || !got.Held {
+		t.Errorf("before it is published: %+v", got)
+	}
+	before := must(s.Versions(ctx))(t).Site(w.Site.ID)
+	_, err := s.PublishSite(ctx, w.Site.ID, first.ETag, "", encodeName)
+	wantConflict(t, err, "etag")
+	if _, total, _ := s.ListRevisions(ctx, store.RevisionFilter{SiteID: w.Site.ID}, store.ListOptions{}); total != 1 {
+		t.Errorf("%d revisions after a refusal", total)
+	}
+	second := must(s.PublishSite(ctx, w.Site.ID, "", "why", encodeName))(t)
+	if diff := cmp.Diff([]string{"ada", "bob (key)"}, second.ChangedBy); diff != "" || second.PublishedBy != "ada" || second.Note != "why" || second.Summary.Total() != 1 {
+		t.Errorf("%+v %s", second, diff)
+	}
+	if after := must(s.Versions(ctx))(t).Site(w.Site.ID); after <= before {
+		t.Error("nobody is told of it")
+	}
+	if read := must(s.GetRevision(ctx, w.Site.ID, second.Number))(t); !cmp.Equal(read, second) {
+		t.Errorf("read back: %s", cmp.Diff(second, read))
+	}
+	if again := must(s.PublishSite(ctx, w.Site.ID, second.ETag, "again", encodeName))(t); again.Number != second.Number || again.Note != "why" {
+		t.Errorf("%+v", again)
+	}
+	_, err = s.PublishSite(ctx, 99, "", "", encodeName)
+	wantNotFound(t, err)
+	inventory := must(s.ReadInventory(ctx, w.Site.ID))(t)
+	if inventory.Site.Name != "three" || len(inventory.Services) != 3 {
+		t.Errorf("%+v", inventory)
+	}
+	_, err = s.ReadInventory(ctx, 99)
+	wantNotFound(t, err)
+}
+
+func testPruneRevisions(t *testing.T, s *store.Store) {
+	w, other := NewWorld(t, s, 1), NewWorld(t, s, 2)
+	ctx := t.Context()
+	var names []string
+	for n := range 10 {
+		names = append(names, fmt.Sprintf("v%d", n))
+	}
+	tags := publishNames(t, s, w.Site.ID, names...)
+	publishNames(t, s, other.Site.ID, "other")
+	// One agent runs revision 2, was given 3 and runs 4 of one service.
+	_, err := s.RecordCheckIn(ctx, store.CheckIn{SiteID: w.Site.ID, Hostname: "agent", At: time.Now(), Report: checkin.Request{
+		Running:  &checkin.Running{ETag: "W/" + tags[1]},
+		Services: map[string]checkin.ServiceReport{"nginx": {ReceivedETag: tags[2], RunningETag: tags[3]}},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	must(s.PinSite(ctx, w.Site.ID, 5, "test", encodeName))(t)
+	numbers := func() []int64 {
+		var kept []int64
+		rows, _, err := s.ListRevisions(ctx, store.RevisionFilter{SiteID: w.Site.ID}, store.ListOptions{Sort: "number"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, row := range rows {
+			kept = append(kept, row.Number)
+		}
+		return kept
+	}
+	for _, step := range []struct {
+		latest  int
+		younger time.Duration
+		want    []int64
+	}{
+		{0, 0, []int64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}},
+		{2, time.Hour, []int64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}},
+		{20, 0, []int64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}},
+		{3, -time.Second, []int64{2, 3, 4, 5, 8, 9, 10}},
+		{1, -time.Second, []int64{2, 3, 4, 5, 10}},
+	} {
+		before := len(numbers())
+		n, err := s.PruneRevisions(ctx, step.latest, step.younger)
+		if got := numbers(); err != nil || !slices.Equal(got, step.want) || n != int64(before-len(got)) {
+			t.Errorf("the latest %d, younger than %s: %v, %d deleted, %v", step.latest, step.younger, got, n, err)
+		}
+	}
+	if got := must(s.Publish(ctx, other.Site.ID, encodeName))(t); got.Revision.Number != 1 {
+		t.Errorf("another site: %+v", got)
+	}
+	// The numbers go on.
+	if err := s.UnpinSite(ctx, w.Site.ID); err != nil {
+		t.Fatal(err)
+	}
+	publishNames(t, s, w.Site.ID, "later")
+	if got := numbers(); got[len(got)-1] != 11 {
+		t.Errorf("%v", got)
+	}
+}
