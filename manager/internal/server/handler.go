@@ -42,14 +42,7 @@ func newHandler(c config.Config, version string, p parts) http.Handler {
 
 // newRouter holds the routes of the API and of the pages.
 func newRouter(c config.Config, version string, p parts) http.Handler {
-	gin.SetMode(gin.ReleaseMode)
-	engine := gin.New()
-	_ = engine.SetTrustedProxies(nil) // cannot fail without proxies; ours are in auth
-	engine.ForwardedByClientIP = false
-	engine.RedirectTrailingSlash = false
-	engine.HandleMethodNotAllowed = true
-	engine.Use(noteRoute, gin.CustomRecoveryWithWriter(nil, recovered))
-	engine.NoMethod(func(c *gin.Context) { api.NoMethod(c.Writer, c.Request) })
+	engine := newEngine()
 	engine.GET("/metrics", forReaders(p.auth, p.metrics.Handler()))
 	checkIn := api.NewCheckIn(api.CheckInOptions{Store: p.store, Snapshots: p.snapshots, Authorize: p.auth.AuthorizeCheckIn, Log: p.log})
 	api.Register(engine, api.Options{
@@ -63,6 +56,19 @@ func newRouter(c config.Config, version string, p parts) http.Handler {
 		}
 		noPage(c)
 	})
+	return engine
+}
+
+// newEngine is the router before it has routes.
+func newEngine() *gin.Engine {
+	gin.SetMode(gin.ReleaseMode)
+	engine := gin.New()
+	_ = engine.SetTrustedProxies(nil) // cannot fail without proxies; ours are in auth
+	engine.ForwardedByClientIP = false
+	engine.RedirectTrailingSlash = false
+	engine.HandleMethodNotAllowed = true
+	engine.Use(noteRoute, gin.CustomRecoveryWithWriter(nil, recovered))
+	engine.NoMethod(func(c *gin.Context) { api.NoMethod(c.Writer, c.Request) })
 	return engine
 }
 
@@ -96,12 +102,14 @@ func isCheckIn(r *http.Request) bool {
 	return r.Method == http.MethodPost && r.URL.Path == "/api/v1/agents"
 }
 
-// recovered answers a request whose handler has panicked.
+// recovered answers a request whose handler has panicked. Half an answer must not
+// look like a whole one: it ends with its connection.
 func recovered(c *gin.Context, cause any) {
 	auth.RequestOf(c.Request.Context()).Logger().Error("handler panicked", "cause", cause, "stack", string(debug.Stack()))
-	if !c.Writer.Written() {
-		api.Panicked(c.Writer, c.Request)
+	if c.Writer.Written() {
+		panic(http.ErrAbortHandler)
 	}
+	api.Panicked(c.Writer, c.Request)
 	c.Abort()
 }
 

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"time"
 
 	"opensource.internal/manager/internal/config"
 	"opensource.internal/manager/internal/metrics"
@@ -42,10 +41,7 @@ func (s *Server) serveMetrics() {
 	}
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", s.metrics.Handler())
-	s.metricsHTTP = &http.Server{
-		Handler: mux, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second,
-		WriteTimeout: 60 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 32 << 10,
-	}
+	s.metricsHTTP = limited(mux, s.log)
 	s.running.Go(func() {
 		if err := s.metricsHTTP.Serve(s.metricsListener); !errors.Is(err, http.ErrServerClosed) {
 			s.log.Error("serve metrics", "err", err) // no reason to stop serving agents

@@ -111,21 +111,27 @@ func (s *Server) serve(c config.Config, version string) {
 	p.live = live.New(s.Store, p.snapshots, s.log)
 	s.running.Go(func() { p.live.Run(background) })
 
-	s.http = &http.Server{
-		Handler:           newHandler(c, version, p),
-		ReadHeaderTimeout: 10 * time.Second,
-		ReadTimeout:       30 * time.Second,
-		WriteTimeout:      60 * time.Second,
-		IdleTimeout:       2 * time.Minute,
-		MaxHeaderBytes:    32 << 10,
-		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
-	}
+	s.http = limited(newHandler(c, version, p), s.log)
 	s.http.RegisterOnShutdown(p.live.Close) // streams would not end by themselves
 	s.running.Go(func() {
 		if err := s.http.Serve(s.listener); !errors.Is(err, http.ErrServerClosed) {
 			s.failed <- fmt.Errorf("serve: %w", err)
 		}
 	})
+}
+
+// limited serves with limits that no client can stretch: whoever is slow, silent
+// or does not read loses the connection, and holds up nobody else until then.
+func limited(handler http.Handler, log *slog.Logger) *http.Server {
+	return &http.Server{
+		Handler:           handler,
+		ReadHeaderTimeout: 10 * time.Second,
+		ReadTimeout:       30 * time.Second,
+		WriteTimeout:      60 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    32 << 10,
+		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+	}
 }
 
 // Stop finishes what is being answered, stores what is still in memory, and
