@@ -13,7 +13,7 @@ PACKAGES := $(addsuffix /...,$(addprefix ./,$(MODULES)))
 TOOLS := build/tools
 SEQUENCES ?= 1000
 # The manager's tests that depend on the database.
-ON_POSTGRESQL := $(addprefix ./manager/,cmd/... internal/api/... internal/auth/... internal/dashboard/... internal/server/... internal/snapshot/... internal/store/... internal/tasks/...)
+ON_POSTGRESQL := $(addprefix ./manager/,cmd/... internal/api/... internal/auth/... internal/dashboard/... internal/manifest/... internal/metrics/... internal/notify/... internal/server/... internal/snapshot/... internal/store/... internal/tasks/...)
 
 .PHONY: run
 run: deps-run build ## Start the manager with a demo site and a sandboxed agent; prints URL and sign-in.

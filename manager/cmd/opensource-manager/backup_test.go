@@ -11,7 +11,7 @@ import (
 )
 
 func TestBackupAndRestore(t *testing.T) {
-	s := newShell(t)
+	s := newFileShell(t)
 	opened := s.store()
 	if _, err := opened.CreateSite(t.Context(), inventory.Site{Name: "lab"}); err != nil {
 		t.Fatal(err)
@@ -42,7 +42,7 @@ func TestBackupAndRestore(t *testing.T) {
 }
 
 func TestRestoreNamesTheRunningManager(t *testing.T) {
-	s := newShell(t)
+	s := newFileShell(t)
 	s.must("", "migrate")
 	file := filepath.Join(t.TempDir(), "b")
 	s.must("", "backup", file)
@@ -63,7 +63,7 @@ func TestRestoreNamesTheRunningManager(t *testing.T) {
 }
 
 func TestReadOnlyDatabase(t *testing.T) {
-	s := newShell(t)
+	s := newFileShell(t)
 	folder := s.env["STATE_DIRECTORY"]
 	if err := syscall.Mount("tmpfs", folder, "tmpfs", 0, "size=4m"); err != nil {
 		t.Skipf("NOT TESTED: cannot mount: %v", err)

@@ -34,7 +34,7 @@ func wantFindings(t *testing.T, found, want map[string]string) {
 }
 
 func TestDoctor(t *testing.T) {
-	s := newShell(t)
+	s := newFileShell(t)
 	s.must("", "migrate")
 	address := freePort(t)
 	server := s.program("serve", "--listen", address)
@@ -70,7 +70,7 @@ func TestDoctor(t *testing.T) {
 }
 
 func TestDoctorFindsOthersInThePlaceOfTheManager(t *testing.T) {
-	s := newShell(t)
+	s := newFileShell(t)
 	s.must("", "migrate")
 	other := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("<h1>It works!</h1>")) })
 	plain, secure := httptest.NewServer(other), httptest.NewTLSServer(other)
@@ -84,7 +84,7 @@ func TestDoctorFindsOthersInThePlaceOfTheManager(t *testing.T) {
 }
 
 func TestDoctorLooksAtTheDatabase(t *testing.T) {
-	s := newShell(t)
+	s := newFileShell(t)
 	path := filepath.Join(s.env["STATE_DIRECTORY"], "manager.db")
 	if found, code := s.findings(); code != exitFault || !strings.Contains(found["database"], "does not exist") {
 		t.Errorf("no database: exit %d, %v", code, found)
@@ -128,7 +128,7 @@ func TestDoctorLooksAtTheDatabase(t *testing.T) {
 }
 
 func TestDoctorTellsEveryMistake(t *testing.T) {
-	s := newShell(t)
+	s := newFileShell(t)
 	s.env["LISTEN"], s.env["PUBLIC_URL"] = "nowhere", "foo"
 	found, code := s.findings()
 	if code != exitFault || !strings.Contains(found["settings"], "LISTEN: ") || !strings.Contains(found["settings"], "PUBLIC_URL: ") {

@@ -39,7 +39,10 @@ func (s *shell) program(args ...string) *exec.Cmd {
 		s.t.Fatal(err)
 	}
 	command := exec.CommandContext(s.t.Context(), self, args...)
-	command.Env = append(os.Environ(), runThis+"=1", "STATE_DIRECTORY="+s.env["STATE_DIRECTORY"])
+	command.Env = append(os.Environ(), runThis+"=1")
+	for name, value := range s.env {
+		command.Env = append(command.Env, name+"="+value)
+	}
 	command.Stderr = &bytes.Buffer{}
 	return command
 }

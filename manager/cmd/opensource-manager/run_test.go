@@ -33,11 +33,16 @@ type result struct {
 }
 
 func newShell(t *testing.T) *shell {
-	env := map[string]string{"STATE_DIRECTORY": t.TempDir()}
+	s := newFileShell(t)
 	if storetest.OnPostgreSQL() {
-		env["DATABASE_URL"] = storetest.Database(t).URL
+		s.env["DATABASE_URL"] = storetest.Database(t).URL
 	}
-	return &shell{t: t, env: env}
+	return s
+}
+
+// newFileShell is for what there is only with a database in a file.
+func newFileShell(t *testing.T) *shell {
+	return &shell{t: t, env: map[string]string{"STATE_DIRECTORY": t.TempDir()}}
 }
 
 func (s *shell) run(stdin string, args ...string) result {
