@@ -107,7 +107,7 @@ func TestTroubleshootingKnowsRefusalsToStart(t *testing.T) {
 // The files of the store that open and migrate databases.
 var opening = []string{"database.go", "files.go", "migrate.go", "postgres.go", "sqlite.go"}
 
-// The table of tunables has every setting, with its default.
+// The table of tunables has every setting, with its default, and no other.
 func TestTunablesAreThoseOfTheProgram(t *testing.T) {
 	_, part, _ := strings.Cut(page(t, "../docs/usage/configuration.md"), "\n### When to change what\n")
 	part, _, _ = strings.Cut(part, "\n### ")
@@ -126,9 +126,15 @@ func TestTunablesAreThoseOfTheProgram(t *testing.T) {
 			t.Errorf("the row of %s has the default %s, want %s", name, rows[name], want)
 		}
 	}
-	for name := range settings(t) {
+	known := settings(t)
+	for name := range known {
 		if rows[name] == "" {
 			t.Errorf("there is no row of %s", name)
+		}
+	}
+	for name := range rows {
+		if !known[name] {
+			t.Errorf("%s is no setting of the manager", name)
 		}
 	}
 }
