@@ -35,7 +35,11 @@ func checkDatabase(e *environmentOf) []finding {
 	defer cancel()
 	found, err := store.Examine(ctx, database)
 	if err != nil {
-		return []finding{{"database", fail, err.Error(), "is it the right one? Run doctor as root; restore a backup if the file is damaged"}}
+		all := []finding{{"database", fail, err.Error(), "is it the right one? Run doctor as root; restore a backup if the file is damaged"}}
+		if database.URL == "" {
+			all = append(all, checkDisk(filepath.Dir(database.Path))) // a read-only one is often why
+		}
+		return all
 	}
 	all := []finding{checkSchema(database, found)}
 	if database.URL != "" {

@@ -41,6 +41,9 @@ type engine interface {
 	// prober opens a connection of its own for one attempt to write, which
 	// waits no longer than probeWait for somebody else's.
 	prober() (*gorm.DB, error)
+	// watchFile returns what tells, from now on, whether the path of an SQLite
+	// file leads to another one, or to none.
+	watchFile() (func() error, error)
 	// begin makes a transaction the only one that writes, whichever process
 	// the others are in.
 	begin(tx *gorm.DB) error

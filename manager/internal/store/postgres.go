@@ -164,6 +164,10 @@ func (*postgresServer) beat(tx *gorm.DB, beats []Heartbeat) (map[int64]bool, err
 	return written, err
 }
 
+func (*postgresServer) watchFile() (func() error, error) {
+	return func() error { return nil }, nil
+}
+
 var errReadOnly = errors.New("the database takes no writes: it is a standby, or set to read-only")
 
 // listen hears what the triggers notify: see change_counters_notify.

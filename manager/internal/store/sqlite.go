@@ -45,6 +45,20 @@ func (f sqliteFile) prober() (*gorm.DB, error) {
 	})
 }
 
+// errMoved is told before each write: SQLite would go on in a file that nobody
+// finds again.
+var errMoved = errors.New("the database file was moved away, deleted or replaced under the running manager: put it back, or stop the manager and restore a backup")
+
+func (f sqliteFile) watchFile() (func() error, error) {
+	opened, err := os.Stat(string(f))
+	return func() error {
+		if now, err := os.Stat(string(f)); err != nil || !os.SameFile(opened, now) {
+			return errMoved
+		}
+		return nil
+	}, err
+}
+
 // begin has nothing to do: _txlock makes every transaction begin as the writer.
 func (sqliteFile) begin(*gorm.DB) error { return nil }
 

@@ -46,6 +46,7 @@ type Store struct {
 	heartbeats *heartbeats
 	damaged    damagedReports
 	probe      probe
+	moved      func() error // says that the SQLite file was moved away or replaced
 	closing    sync.Once
 }
 
@@ -86,6 +87,9 @@ func (s *Store) connect() (err error) {
 		return err
 	}
 	if s.read, err = s.engine.reader(); err != nil {
+		return err
+	}
+	if s.moved, err = s.engine.watchFile(); err != nil {
 		return err
 	}
 	s.changes, err = watchChanges(s.engine.counters())
@@ -135,6 +139,9 @@ func (s *Store) update(ctx context.Context, fn func(tx *gorm.DB) error) error {
 	err := s.write.WithContext(ctx).Transaction(func(tx *gorm.DB) error {
 		if err := s.engine.begin(tx); err != nil {
 			return fmt.Errorf("wait to write: %w", err)
+		}
+		if err := s.moved(); err != nil {
+			return err
 		}
 		return fn(tx)
 	})

@@ -25,7 +25,7 @@ func Unavailable(err error) bool {
 	if err == nil || errors.Is(err, context.Canceled) {
 		return false
 	}
-	return unavailableOnPostgres(err) || errors.Is(err, errReadOnly) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone)
+	return unavailableOnPostgres(err) || errors.Is(err, errReadOnly) || errors.Is(err, errMoved) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone)
 }
 
 const (
@@ -73,6 +73,9 @@ func (s *Store) Writable(ctx context.Context) error {
 func (s *Store) tryWrite(ctx context.Context) (err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*probeWait) // the result is for others, too
 	defer cancel()
+	if err := s.moved(); err != nil {
+		return err
+	}
 	pool, err := s.engine.prober()
 	if err != nil {
 		return fmt.Errorf("open database: %w", err)
