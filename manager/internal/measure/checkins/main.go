@@ -1,9 +1,16 @@
-// Command checkins measures how many check-ins a second the manager answers
-// with 304 over loopback, with sites of several sizes, side by side with a
-// server that only decodes the same body. The load is made by wrk, on the same
-// machine.
+// Command checkins measures a manager under the check-ins of its agents, on
+// SQLite and on a PostgreSQL server of its own:
 //
-// usage: checkins -manager FILE -bare FILE [-seconds N] [-rounds N] [-sizes N,N]
+//   - load: how many check-ins a second are answered with 304 over loopback, side
+//     by side with a server that only decodes the same body; with sites of several
+//     sizes, and with two managers on one database. The load is made by wrk, on
+//     the same machine.
+//   - changes: how long it takes from a change until an agent gets it, in a site of
+//     10,000 containers.
+//   - revisions: how much each change adds to the database.
+//   - fleet: memory, and how long lists take, with 20,000 agents.
+//
+// usage: checkins -manager FILE -bare FILE [-seconds N] [-rounds N] [-sizes N,N] [load|changes|revisions|fleet ...]
 package main
 
 import (
@@ -14,6 +21,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"opensource.internal/manager/internal/store/storetest"
 )
 
 func main() {
@@ -24,9 +33,9 @@ func main() {
 	flag.IntVar(&o.rounds, "rounds", 5, "runs of each server and size, in alternation")
 	flag.StringVar(&o.sizes, "sizes", "100,1000,10000", "containers in the site")
 	flag.Parse()
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Minute)
 	defer cancel()
-	if err := o.run(ctx); err != nil {
+	if err := o.run(ctx, flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, "checkins:", err)
 		os.Exit(1)
 	}
@@ -35,68 +44,61 @@ func main() {
 type options struct {
 	manager, bare, sizes string
 	seconds, rounds      int
+
+	dir        string
+	postgresql *storetest.PostgreSQLServer
+	made       int // databases
 }
 
-func (o *options) run(ctx context.Context) error {
-	fmt.Printf("%-12s %-8s %12s %10s %10s %10s   medians of %d runs of %d s, %d connections, %d agents\n",
-		"containers", "server", "requests/s", "p50", "p99", "peak RSS", o.rounds, o.seconds, connections, agents)
-	for size := range strings.SplitSeq(o.sizes, ",") {
-		containers, err := strconv.Atoi(size)
+func (o *options) run(ctx context.Context, parts []string) (err error) {
+	if o.dir, err = os.MkdirTemp("", "checkins"); err != nil {
+		return err
+	}
+	defer os.RemoveAll(o.dir)
+	if o.postgresql, err = storetest.MeasuredPostgreSQL(); err != nil {
+		return err
+	}
+	defer o.postgresql.Remove()
+	if len(parts) == 0 {
+		parts = []string{"load", "changes", "revisions", "fleet"}
+	}
+	for _, part := range parts {
+		measure, known := map[string]func(context.Context) error{
+			"load": o.load, "changes": o.changes, "revisions": o.revisions, "fleet": o.fleet,
+		}[part]
+		if !known {
+			return fmt.Errorf("there is no %q to measure", part)
+		}
+		if err := measure(ctx); err != nil {
+			return fmt.Errorf("%s: %w", part, err)
+		}
+	}
+	return nil
+}
+
+// onBoth are managers with an empty database of each kind.
+func (o *options) onBoth() (sqlite, postgresql installation, err error) {
+	o.made++
+	database, err := o.postgresql.Create(fmt.Sprintf("measured_%d", o.made))
+	if err != nil {
+		return sqlite, postgresql, err
+	}
+	dirs := [2]string{}
+	for n := range dirs {
+		if dirs[n], err = os.MkdirTemp(o.dir, ""); err != nil {
+			return sqlite, postgresql, err
+		}
+	}
+	return installation{file: o.manager, dir: dirs[0]}, installation{file: o.manager, dir: dirs[1], url: database.URL}, nil
+}
+
+func (o *options) sizesOf() (sizes []int, err error) {
+	for text := range strings.SplitSeq(o.sizes, ",") {
+		size, err := strconv.Atoi(text)
 		if err != nil {
-			return fmt.Errorf("-sizes: %w", err)
+			return nil, fmt.Errorf("-sizes: %w", err)
 		}
-		if err := o.compare(ctx, containers); err != nil {
-			return fmt.Errorf("%d containers: %w", containers, err)
-		}
+		sizes = append(sizes, size)
 	}
-	return nil
-}
-
-// compare runs both servers in alternation and prints their medians. Only one
-// of them runs at a time.
-func (o *options) compare(ctx context.Context, containers int) error {
-	dir, err := os.MkdirTemp("", "checkins")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
-	site, err := newSite(ctx, o.manager, dir, containers)
-	if err != nil {
-		return err
-	}
-	var bare, manager results
-	for range o.rounds {
-		if err := o.load(ctx, dir, site, func() (*server, error) { return startBare(o.bare) }, &bare); err != nil {
-			return err
-		}
-		if err := o.load(ctx, dir, site, func() (*server, error) { return startManager(o.manager, dir) }, &manager); err != nil {
-			return err
-		}
-	}
-	bare.print(containers, "bare")
-	manager.print(containers, "manager")
-	// The machine may be busy with other things: a ratio is that of two runs
-	// that followed each other.
-	fmt.Printf("%-12d %-8s %11.0f%% %10s %8.1f x\n", containers, "ratio",
-		100*ratios(manager.perSecond, bare.perSecond).median(), "", ratios(manager.p99, bare.p99).median())
-	return nil
-}
-
-// load starts a server, lets every agent check in once, and runs wrk.
-func (o *options) load(ctx context.Context, dir string, site site, start func() (*server, error), into *results) error {
-	s, err := start()
-	if err != nil {
-		return err
-	}
-	defer s.stop()
-	if err := site.settle(ctx, s.url); err != nil {
-		return err
-	}
-	if err := wrk(ctx, dir, site, s.url, 1, &results{}); err != nil { // to warm up
-		return err
-	}
-	if err := wrk(ctx, dir, site, s.url, o.seconds, into); err != nil {
-		return err
-	}
-	return into.addPeak(s.pid())
+	return sizes, nil
 }

@@ -56,22 +56,31 @@ func startBare(file string) (*server, error) {
 	return s, nil
 }
 
-// managerCommand runs the manager with its database in dir, and nothing of
-// this process's environment.
-func managerCommand(file, dir string, arguments ...string) *exec.Cmd {
-	command := exec.Command(file, arguments...)
-	command.Env = []string{"PATH=" + os.Getenv("PATH"), "STATE_DIRECTORY=" + dir, "LOOPBACK_SITE=off"}
+// installation is the manager's program and where it keeps its records.
+type installation struct {
+	file string
+	dir  string
+	url  string // of the PostgreSQL database; SQLite in dir if empty
+}
+
+// command runs the manager with nothing of this process's environment.
+func (i installation) command(arguments ...string) *exec.Cmd {
+	command := exec.Command(i.file, arguments...)
+	command.Env = []string{"PATH=" + os.Getenv("PATH"), "STATE_DIRECTORY=" + i.dir, "LOOPBACK_SITE=off"}
+	if i.url != "" {
+		command.Env = append(command.Env, "DATABASE_URL="+i.url)
+	}
 	command.Stderr = os.Stderr
 	return command
 }
 
-// startManager starts the manager on a free port, and waits until it is ready.
-func startManager(file, dir string) (*server, error) {
+// start starts the manager on a free port, and waits until it is ready.
+func (i installation) start() (*server, error) {
 	address, err := freeAddress()
 	if err != nil {
 		return nil, err
 	}
-	s := &server{url: "http://" + address, process: managerCommand(file, dir, "serve")}
+	s := &server{url: "http://" + address, process: i.command("serve")}
 	s.process.Env = append(s.process.Env, "LISTEN="+address, "PUBLIC_URL="+s.url)
 	s.process.Stderr = nil
 	if err := s.process.Start(); err != nil {
@@ -81,6 +90,8 @@ func startManager(file, dir string) (*server, error) {
 		answer, err := http.Get(s.url + "/api/v1/health")
 		if err == nil {
 			answer.Body.Close()
+		}
+		if err == nil && answer.StatusCode == http.StatusOK {
 			return s, nil
 		}
 		time.Sleep(50 * time.Millisecond)

@@ -80,6 +80,7 @@ type PostgreSQLServer struct {
 	folder   string
 	programs string // the folder of initdb and postgres
 	owner    *syscall.Credential
+	durable  bool // what is answered outlives the machine
 
 	mu       sync.Mutex
 	lifeline io.Closer // closing it stops the server
@@ -96,10 +97,7 @@ func NewPostgreSQLServer(t testing.TB) *PostgreSQLServer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		p.Stop()
-		_ = os.RemoveAll(p.folder)
-	})
+	t.Cleanup(p.Remove)
 	if err := p.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -110,6 +108,28 @@ func NewPostgreSQLServer(t testing.TB) *PostgreSQLServer {
 func (p *PostgreSQLServer) Database(t testing.TB) store.Database {
 	t.Helper()
 	return p.create(t, "template1")
+}
+
+// MeasuredPostgreSQL starts a server that writes as one in use does, for a program
+// that measures. It is the caller's to remove.
+func MeasuredPostgreSQL() (*PostgreSQLServer, error) {
+	p, err := newServer()
+	if err != nil {
+		return nil, err
+	}
+	p.durable = true
+	return p, p.Start()
+}
+
+// Create makes an empty database.
+func (p *PostgreSQLServer) Create(name string) (store.Database, error) {
+	return p.database(name), p.exec("CREATE DATABASE " + name)
+}
+
+// Remove stops the server for good.
+func (p *PostgreSQLServer) Remove() {
+	p.Stop()
+	_ = os.RemoveAll(p.folder)
 }
 
 // newServer prepares the files of a server. The locale is one that sorts
@@ -162,8 +182,10 @@ func (p *PostgreSQLServer) Start() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	cmd := p.command("/bin/sh", "-c", keeper, "keeper", filepath.Join(p.programs, "postgres"), "-D", p.data(), "-k", p.folder,
-		"-c", "listen_addresses=", "-c", "max_connections=400", "-c", "shared_buffers=32MB",
-		"-c", "fsync=off", "-c", "full_page_writes=off")
+		"-c", "listen_addresses=", "-c", "max_connections=400", "-c", "shared_buffers=32MB")
+	if !p.durable {
+		cmd.Args = append(cmd.Args, "-c", "fsync=off", "-c", "full_page_writes=off")
+	}
 	cmd.Env = append(os.Environ(), "FOLDER="+p.folder)
 	var output bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &output, &output
