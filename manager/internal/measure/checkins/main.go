@@ -18,8 +18,10 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"os/signal"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"opensource.internal/manager/internal/store/storetest"
@@ -33,7 +35,9 @@ func main() {
 	flag.IntVar(&o.rounds, "rounds", 5, "runs of each server and size, in alternation")
 	flag.StringVar(&o.sizes, "sizes", "100,1000,10000", "containers in the site")
 	flag.Parse()
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Minute)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM) // nothing is to stay behind
+	defer stop()
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Minute)
 	defer cancel()
 	if err := o.run(ctx, flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, "checkins:", err)
