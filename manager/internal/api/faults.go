@@ -62,11 +62,6 @@ func mayFail(codes ...string) option {
 	return func(o *huma.Operation) { addFaults(o, codes) }
 }
 
-// explained adds what the summary has no room for.
-func explained(description string) option {
-	return func(o *huma.Operation) { o.Description = description }
-}
-
 // documentFaults names every error that follows from the form of an operation:
 // those of its group, of its method, and of what its input has.
 func documentFaults(o *huma.Operation, group []string, input reflect.Type) {

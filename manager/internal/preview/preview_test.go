@@ -138,7 +138,6 @@ func TestWhatCannotBeRenderedSaysWhy(t *testing.T) {
 }
 
 func TestImpact(t *testing.T) {
-	type touched = preview.Touched
 	for name, test := range map[string]struct {
 		edit           func(*checkin.Snapshot)
 		nginx, dnsmasq preview.Effect

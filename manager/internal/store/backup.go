@@ -354,7 +354,7 @@ func requireUnopened(path string) error {
 		return err
 	}
 	defer file.Close()
-	lock := unix.Flock_t{Type: unix.F_WRLCK, Whence: int16(os.SEEK_SET)}
+	lock := unix.Flock_t{Type: unix.F_WRLCK, Whence: io.SeekStart}
 	if err := unix.FcntlFlock(file.Fd(), unix.F_GETLK, &lock); err != nil {
 		return fmt.Errorf("look at the locks of %s: %w", path, err)
 	}
