@@ -60,7 +60,7 @@ func (c apiKeyCreate) Run(e *environmentOf) error {
 		end := time.Now().Add(span)
 		wanted.ExpiresAt = &end
 	}
-	return e.withStore(func(s *store.Store) error {
+	return e.withNewStore(func(s *store.Store) error {
 		key, row, err := auth.CreateKey(e, s, wanted)
 		if err != nil {
 			return err

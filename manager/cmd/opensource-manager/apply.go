@@ -46,7 +46,11 @@ func (c applyCommand) Run(e *environmentOf) error {
 	if err != nil {
 		return c.refuse(e, err)
 	}
-	return e.withStore(func(s *store.Store) error {
+	open := e.withNewStore
+	if c.DryRun {
+		open = e.withStore
+	}
+	return open(func(s *store.Store) error {
 		report, err := manifest.Apply(e, s, manifests, manifest.Options{Prune: c.Prune, DryRun: c.DryRun})
 		if err != nil {
 			return c.refuse(e, err)

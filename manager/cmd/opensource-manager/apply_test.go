@@ -32,6 +32,7 @@ func write(t *testing.T, name, content string) string {
 
 func TestApplyAndExport(t *testing.T) {
 	s := newShell(t)
+	s.must("", "migrate")
 	file := write(t, "lab.yaml", labManifest)
 	if got := s.must("", "apply", "-f", file, "--dry-run"); !strings.HasSuffix(got, "3 created, 0 changed, 0 deleted (dry run: nothing was written)\n") {
 		t.Error(got)

@@ -100,7 +100,9 @@ func stateOf(t store.NotificationTarget) string {
 	switch {
 	case !t.Enabled:
 		return "disabled"
-	case t.Failures > 0:
+	case t.Failures == 1:
+		return fmt.Sprintf("failed %s: %s", minute(*t.FailedAt), t.LastError)
+	case t.Failures > 1:
 		return fmt.Sprintf("failed %d times, last %s: %s", t.Failures, minute(*t.FailedAt), t.LastError)
 	case t.SentAt != nil:
 		return "delivered " + minute(*t.SentAt)

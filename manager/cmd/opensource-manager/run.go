@@ -153,15 +153,22 @@ func report(stderr io.Writer, err error) int {
 	return exitFault
 }
 
-// openStore opens the database and brings it to the current schema, so that
-// keys and users can be made before the first start of the service.
-func (e *environmentOf) openStore() (*store.Store, error) {
-	return store.Open(e, server.DatabaseOf(e.config), store.Options{Migrate: true, ReservedPorts: ownPort(e.config.Listen), Log: e.log})
+// withStore runs work on the database, which must be there and of the current
+// schema: looking at it makes nothing, and migrates nothing under a service of
+// another version.
+func (e *environmentOf) withStore(work func(*store.Store) error) error {
+	return e.open(store.Options{}, work)
 }
 
-// withStore runs work on the open database and closes it.
-func (e *environmentOf) withStore(work func(*store.Store) error) error {
-	s, err := e.openStore()
+// withNewStore makes or migrates the database first, so that keys, users and
+// sites can be made before the first start of the service.
+func (e *environmentOf) withNewStore(work func(*store.Store) error) error {
+	return e.open(store.Options{Migrate: true}, work)
+}
+
+func (e *environmentOf) open(o store.Options, work func(*store.Store) error) error {
+	o.ReservedPorts, o.Log = ownPort(e.config.Listen), e.log
+	s, err := store.Open(e, server.DatabaseOf(e.config), o)
 	if err != nil {
 		return err
 	}

@@ -448,3 +448,17 @@ func TestKeysWorkForWhatTheyWereMade(t *testing.T) {
 		t.Errorf("%+v, %v", who, err)
 	}
 }
+
+func TestLookingMakesNoDatabase(t *testing.T) {
+	s := newFileShell(t)
+	for _, args := range [][]string{{"sites"}, {"agents"}, {"apikey", "list"}, {"user", "list"}, {"events"}, {"export", "--all"}, {"notify", "targets"}} {
+		if r := s.run("", args...); r.code != exitFault || !strings.Contains(r.stderr, "run opensource-manager migrate") {
+			t.Errorf("%v: %+v", args, r)
+		}
+	}
+	if found, err := os.ReadDir(s.env["STATE_DIRECTORY"]); err != nil || len(found) > 0 {
+		t.Errorf("%v, %v", found, err)
+	}
+	s.must("", "migrate")
+	s.must("", "sites")
+}

@@ -29,7 +29,7 @@ type migrated struct {
 
 // Run migrates; doing it again changes nothing.
 func (c migrateCommand) Run(e *environmentOf) error {
-	return e.withStore(func(s *store.Store) error {
+	return e.withNewStore(func(s *store.Store) error {
 		done, err := schemaOf(e.Context, server.DatabaseOf(e.config), s)
 		if err != nil {
 			return err

@@ -54,7 +54,7 @@ func (c userCreate) Run(e *environmentOf) error {
 	if err != nil {
 		return err
 	}
-	return e.withStore(func(s *store.Store) error {
+	return e.withNewStore(func(s *store.Store) error {
 		row, err := auth.CreateUser(e, s, c.Name, auth.Role(c.Role), password)
 		if err != nil {
 			return err

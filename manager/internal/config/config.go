@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -119,6 +120,11 @@ func Load(flags Flags, env map[string]string, files ...string) (Config, error) {
 	return c, err
 }
 
+// inForce drops the file that is the default: there is none beside a DATABASE_URL.
+func inForce(settings []Setting) []Setting {
+	return slices.DeleteFunc(settings, func(s Setting) bool { return s.Name == "DATABASE" && s.From == byDefault })
+}
+
 // Explain is Load, and tells where each value comes from.
 func Explain(flags Flags, env map[string]string, files ...string) (Config, []Setting, error) {
 	var c Config
@@ -147,7 +153,7 @@ func Explain(flags Flags, env map[string]string, files ...string) (Config, []Set
 		mistakes = append(mistakes, err)
 	} else if given != "" {
 		c.DatabaseURL = given
-		settings = append(settings, found)
+		settings = append(inForce(settings), found)
 		if file, from := find("DATABASE", append([]source{{byFlag, map[string]string{"DATABASE": flags.Database}}}, sources...)); file != "" {
 			mistakes = append(mistakes, fmt.Errorf("DATABASE: a file and %s are both given: set one of the two%s", found.Name, in(from)))
 		}
