@@ -43,7 +43,7 @@ func TestNoGrowth(t *testing.T) {
 	}
 	took := time.Since(start)
 	s.settleDown()
-	after := s.size()
+	after := s.sizeOf(before.Processes)
 	t.Logf("%d passes in %s: %d files, %d bytes in %s, %d processes, KiB in memory %v; before %d, %d, %d, %v", passes, took.Round(time.Second),
 		len(after.Files), after.bytesIn(stateDir), stateDir, after.Processes, after.Memory, len(before.Files), before.bytesIn(stateDir), before.Processes, before.Memory)
 	about := cmp.Comparer(func(a, b int64) bool { return max(a, b)-min(a, b) <= 64 }) // dates may be shorter
@@ -114,6 +114,19 @@ func (s size) bytesIn(folder string) (bytes int64) {
 		}
 	}
 	return bytes
+}
+
+// sizeOf is size as soon as there are no more than some processes. One that is
+// about to end is no growth; one that stays for ten seconds is.
+func (s *session) sizeOf(processes int) size {
+	deadline := time.Now().Add(10 * time.Second)
+	for {
+		now := s.size()
+		if now.Processes <= processes || time.Now().After(deadline) {
+			return now
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
 }
 
 func (s *session) size() size {
