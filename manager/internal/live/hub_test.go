@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,14 +16,14 @@ import (
 type scripted struct {
 	next  chan []change
 	known bool
-	fault error
+	away  atomic.Bool
 }
 
 func (s *scripted) forget() { s.known = false }
 
 func (s *scripted) changes(context.Context) ([]change, error) {
-	if s.fault != nil {
-		return nil, s.fault
+	if s.away.Load() {
+		return nil, errors.New("database is away")
 	}
 	if !s.known {
 		s.known = true
@@ -178,10 +179,10 @@ func TestFaultsPass(t *testing.T) {
 	inBubble(t, func(t *testing.T, h *Hub, s *scripted) {
 		c := listen(t, h, "")
 		expect(t, c, "reset {}")
-		s.fault = errors.New("database is away")
+		s.away.Store(true)
 		time.Sleep(10 * pollInterval)
 		expect(t, c)
-		s.fault = nil
+		s.away.Store(false)
 		s.next <- []change{{Site, siteData{ID: 1}}}
 		time.Sleep(pollInterval)
 		expect(t, c, `site {"id":1,"etag":null}`)
