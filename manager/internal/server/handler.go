@@ -36,8 +36,8 @@ type parts struct {
 func newHandler(c config.Config, version string, p parts) http.Handler {
 	handler := withSessions(p.auth, newRouter(c, version, p))
 	handler = sameOrigin(c.PublicURL, handler)
-	handler = withoutPrefix(c.Prefix(), handler)
-	return described(p.auth, p.metrics, p.log, headAsGet(handler))
+	handler = described(p.auth, p.metrics, p.log, headAsGet(handler))
+	return withoutPrefix(c.Prefix(), handler) // what is within knows paths by their own names
 }
 
 // newRouter holds the routes of the API and of the pages.

@@ -248,6 +248,14 @@ func TestBehindTLSUnderAPrefix(t *testing.T) {
 		if got := created.Header.Get("Location"); !strings.HasPrefix(got, "/manager/api/v1/sites/") {
 			t.Errorf("%q: Location %q", prefix, got)
 		}
+		told := s.Do(t, "POST", prefix+"/api/v1/agents", report(1), http.Header{"X-Api-Key": {s.AdminKey}})
+		if told.Status != 200 || told.Header.Get("Content-Security-Policy") != "" {
+			t.Errorf("%q: a check-in is answered as a page is: %d %v", prefix, told.Status, told.Header)
+		}
+	}
+	text := string(s.Do(t, "GET", "/manager/metrics", nil, http.Header{"X-Api-Key": {s.AdminKey}}).Body)
+	if want := `opensource_manager_checkins_total{answer="200"} 2`; !strings.Contains(text, want) {
+		t.Errorf("%s is not in the metrics", want)
 	}
 	if got := s.Do(t, "GET", "/managers", nil, nil); got.Status != 404 {
 		t.Errorf("/managers: %d", got.Status)

@@ -103,7 +103,7 @@ func (s *Store) Read(ctx context.Context, scope Scope) (Contents, error) {
 	err := s.reader(ctx).Transaction(func(tx *gorm.DB) (err error) {
 		read, err = s.readContents(tx, scope)
 		return err
-	})
+	}, asOfOneMoment)
 	return read, err
 }
 

@@ -58,20 +58,22 @@ func (l *Lease) Hold(ctx context.Context) (until time.Time, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	asked := time.Now()
+	var held time.Time
 	err = l.store.update(ctx, func(tx *gorm.DB) error {
 		row, err := l.read(tx)
 		if err != nil {
 			return err
 		}
 		if row.Holder != l.me && row.Holder != "" && !l.stale(row, asked) {
-			l.until = time.Time{}
 			return nil
 		}
-		return l.take(tx, row, asked)
+		held, err = l.take(tx, row, asked)
+		return err
 	})
 	if err != nil {
 		return l.until, fmt.Errorf("hold lease %q: %w", l.name, err)
 	}
+	l.until = held // only now is it committed
 	return l.until, nil
 }
 
@@ -93,9 +95,10 @@ func (l *Lease) stale(row leaseRow, at time.Time) bool {
 	return at.Sub(l.seenAt) >= l.term
 }
 
-// take counts up the row that was read. That it is still as it was read is part
-// of the statement: of two who want it, one gets it.
-func (l *Lease) take(tx *gorm.DB, row leaseRow, asked time.Time) error {
+// take counts up the row that was read, and returns until when the lease is held
+// then. That the row is still as it was read is part of the statement: of two who
+// want it, one gets it.
+func (l *Lease) take(tx *gorm.DB, row leaseRow, asked time.Time) (until time.Time, err error) {
 	at := now()
 	since := row.UnbrokenSince
 	// A clock that jumped looks like a gap, and is to be treated as one: what
@@ -105,14 +108,10 @@ func (l *Lease) take(tx *gorm.DB, row leaseRow, asked time.Time) error {
 	}
 	result := tx.Model(&leaseRow{}).Where("name = ? AND holder = ? AND renewals = ?", l.name, row.Holder, row.Renewals).
 		Updates(map[string]any{"holder": l.me, "renewals": row.Renewals + 1, "renewed_at": at, "unbroken_since": since})
-	if result.Error != nil {
-		return result.Error
+	if result.Error != nil || result.RowsAffected != 1 {
+		return time.Time{}, result.Error
 	}
-	l.until = time.Time{}
-	if result.RowsAffected == 1 {
-		l.until = asked.Add(l.term)
-	}
-	return nil
+	return asked.Add(l.term), nil
 }
 
 // Release gives the lease back, so that nobody has to wait for its term.

@@ -248,21 +248,24 @@ type inTransaction struct{ *stdlib.Conn }
 // ResetSession implements driver.SessionResetter.
 func (inTransaction) ResetSession(context.Context) error { return nil }
 
+// lockNotAvailable is what a server says after it has waited too long for a lock.
+const lockNotAvailable = "55P03"
+
 // postgresUnavailable are the errors of a server that cannot be used at the
 // moment, by their class or code (appendix A of PostgreSQL's manual).
 var postgresUnavailable = map[string]bool{
-	"08":    true, // connection
-	"28":    true, // the role or its password are not accepted any more
-	"3D":    true, // the database is gone
-	"53":    true, // out of disk, memory or connections
-	"57":    true, // shut down, starting up, or a statement took too long
-	"58":    true, // the operating system failed it
-	"XX":    true, // damaged
-	"25006": true, // read-only
-	"25P03": true, // a transaction stood still for too long
-	"40001": true, // serialization
-	"40P01": true, // deadlock
-	"55P03": true, // waited too long for a lock
+	"08":             true, // connection
+	"28":             true, // the role or its password are not accepted any more
+	"3D":             true, // the database is gone
+	"53":             true, // out of disk, memory or connections
+	"57":             true, // shut down, starting up, or a statement took too long
+	"58":             true, // the operating system failed it
+	"XX":             true, // damaged
+	"25006":          true, // read-only
+	"25P03":          true, // a transaction stood still for too long
+	"40001":          true, // serialization
+	"40P01":          true, // deadlock
+	lockNotAvailable: true,
 }
 
 // unavailableOnPostgres reports whether an error is one of the above, or of a

@@ -19,9 +19,13 @@ func (s *Store) ReadInventory(ctx context.Context, siteID int64) (Inventory, err
 	err := s.read.WithContext(ctx).Transaction(func(tx *gorm.DB) (err error) {
 		read, err = readInventory(tx, siteID)
 		return err
-	}, &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true})
+	}, asOfOneMoment)
 	return read, err
 }
+
+// asOfOneMoment is for transactions that read several tables. PostgreSQL shows
+// each statement the latest otherwise; SQLite never does.
+var asOfOneMoment = &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true}
 
 // PublishSite publishes the present content of a site's inventory, and returns
 // its revision: the latest one if that has it already. Agents of a pinned site

@@ -140,6 +140,8 @@ func (s *Store) update(ctx context.Context, fn func(tx *gorm.DB) error) error {
 		if err := s.engine.begin(tx); err != nil {
 			return fmt.Errorf("wait to write: %w", err)
 		}
+		s.probe.writing.Add(1)
+		defer s.probe.writing.Add(-1)
 		if err := s.moved(); err != nil {
 			return err
 		}

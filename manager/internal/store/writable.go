@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/mattn/go-sqlite3"
 	"gorm.io/gorm"
 )
@@ -34,6 +35,9 @@ const (
 	// probeAge is how long the result of a probe holds: health is asked by
 	// anybody, as often as they like.
 	probeAge = time.Second
+	// busyFor is how long another writer may be at it before that counts as not
+	// writable: a manifest of thousands of records takes seconds.
+	busyFor = 10 * time.Second
 )
 
 // probe finds out whether the database can be written.
@@ -42,9 +46,13 @@ type probe struct {
 	// probe has written.
 	failed atomic.Bool
 
-	mu   sync.Mutex // held while probing
-	at   time.Time
-	last error
+	// writing counts the transactions of our own that are being written.
+	writing atomic.Int64
+
+	mu        sync.Mutex // held while probing
+	at        time.Time
+	last      error
+	busySince time.Time // zero if no other writer was met
 }
 
 // note remembers that a write has failed. One that succeeds proves nothing: it
@@ -55,7 +63,8 @@ func (p *probe) note(err error) {
 	}
 }
 
-// Writable reports why the database cannot be written, in about a second. It
+// Writable reports why the database cannot be written, in about a second; that
+// others are writing is no reason, unless they do not come to an end. It
 // opens the database anew and begins a write, which it takes back. Only after a
 // write has failed, say on a full disk, it tries a small one. The result of the
 // last second is used again.
@@ -65,9 +74,35 @@ func (s *Store) Writable(ctx context.Context) error {
 	if age := time.Since(s.probe.at); age >= 0 && age < probeAge {
 		return s.probe.last
 	}
-	s.probe.last = s.tryWrite(ctx)
+	s.probe.last = s.probe.pardon(s.tryWrite(ctx))
 	s.probe.at = time.Now()
 	return s.probe.last
+}
+
+// pardon forgives that somebody else writes: where one can, others can after it.
+// Who is not of this process has no more than busyFor.
+func (p *probe) pardon(err error) error {
+	if !busy(err) {
+		p.busySince = time.Time{}
+		return err
+	}
+	if p.busySince.IsZero() {
+		p.busySince = time.Now()
+	}
+	if p.writing.Load() > 0 || time.Since(p.busySince) < busyFor {
+		return nil
+	}
+	return err
+}
+
+// busy reports whether an error means that another writer was waited for.
+func busy(err error) bool {
+	var fault sqlite3.Error
+	if errors.As(err, &fault) {
+		return fault.Code == sqlite3.ErrBusy
+	}
+	refused, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && refused.Code == lockNotAvailable
 }
 
 func (s *Store) tryWrite(ctx context.Context) (err error) {
