@@ -121,7 +121,7 @@ func (a *API) routes(engine *gin.Engine, checkIn http.Handler) {
 	remove(api, "/notification-silences/{id}", "End a silence", a.deleteNotificationSilence)
 
 	// Addresses of people are nothing for viewers.
-	admins := group{humagin.NewWithGroup(engine, engine.Group(basePath, a.admin), config), a.store, shown, []string{"unauthorized", "forbidden"}}
+	admins := group{humagin.NewWithGroup(engine, engine.Group(basePath, a.admin), config), a.store, shown, []string{"unauthorized", "too_many_requests", "forbidden"}}
 	get(admins, "/audit", "List who did what, the newest first", a.listAudit)
 
 	description := open.api.OpenAPI()

@@ -109,6 +109,9 @@ type Secret string
 // String hides the text.
 func (Secret) String() string { return "(not shown)" }
 
+// MarshalText hides the text.
+func (Secret) MarshalText() ([]byte, error) { return []byte("(not shown)"), nil }
+
 // GoString hides the text.
 func (Secret) GoString() string { return "(not shown)" }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"gorm.io/gorm"
@@ -30,6 +31,12 @@ func (d Database) String() string {
 
 // GoString keeps the password out of %#v.
 func (d Database) GoString() string { return "store.Database(" + d.String() + ")" }
+
+// MarshalText keeps it out of JSON, and LogValue out of every log.
+func (d Database) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
+
+// LogValue implements slog.LogValuer.
+func (d Database) LogValue() slog.Value { return slog.StringValue(d.String()) }
 
 // engine is what differs between the databases; sqlite.go and postgres.go have
 // one each. All other SQL of this package runs on both.

@@ -22,7 +22,12 @@ type ConflictError struct {
 	Holders []string // the records that have it, such as `container "web"`
 }
 
-func (e *ConflictError) Error() string { return e.Field + ": " + e.Message }
+func (e *ConflictError) Error() string {
+	if e.Field == "" {
+		return e.Message
+	}
+	return e.Field + ": " + e.Message
+}
 
 // InUseError says that a record was not deleted because others depend on it.
 type InUseError struct {
