@@ -23,7 +23,7 @@ run: deps-run build ## Start the manager with a demo site and a sandboxed agent;
 test: deps-test $(TOOLS)/gotestsum ## Run all tests near the code, with the race detector; the manager's on SQLite and on PostgreSQL.
 	@mkdir -p build/screenshots
 	SCREENSHOTS=$(CURDIR)/build/screenshots $(TOOLS)/gotestsum --format pkgname-and-test-fails --jsonfile build/test.json -- -race -tags $(TAGS) -timeout 15m work
-	TEST_DATABASE=postgresql $(TOOLS)/gotestsum --format pkgname-and-test-fails --jsonfile build/test-postgresql.json -- -race -tags $(TAGS) -timeout 15m $(ON_POSTGRESQL)
+	TEST_DATABASE=postgresql SCREENSHOTS=$(CURDIR)/build/screenshots $(TOOLS)/gotestsum --format pkgname-and-test-fails --jsonfile build/test-postgresql.json -- -race -tags $(TAGS) -timeout 15m $(ON_POSTGRESQL)
 
 .PHONY: soak
 soak: deps-test ## Drive the agent through SEQUENCES=1000 random sequences of changes, faults and edits.
