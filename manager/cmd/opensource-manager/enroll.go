@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"strconv"
 	"time"
 
 	"opensource.internal/manager/internal/auth"
@@ -37,7 +36,7 @@ func (c enrollCommand) Run(e *environmentOf) error {
 		return usageError{errors.New("PUBLIC_URL: not set: it is the address at which hosts reach this manager, such as https://manager.example.com")}
 	}
 	return e.withStore(func(s *store.Store) error {
-		site, err := siteNamed(e, s, c.Site)
+		site, err := findSite(e, s, c.Site)
 		if err != nil {
 			return err
 		}
@@ -55,21 +54,4 @@ func (c enrollCommand) Run(e *environmentOf) error {
 		_, err = fmt.Fprintln(e.stdout, command)
 		return err
 	})
-}
-
-// siteNamed finds a site by its number or name.
-func siteNamed(e *environmentOf, s *store.Store, text string) (store.Site, error) {
-	if id, err := strconv.ParseInt(text, 10, 64); err == nil {
-		if site, err := s.GetSite(e, id); !errors.Is(err, store.ErrNotFound) {
-			return site, err
-		}
-	}
-	sites, _, err := s.ListSites(e, store.SiteFilter{Name: text}, store.ListOptions{Limit: 1})
-	if err != nil {
-		return store.Site{}, err
-	}
-	if len(sites) == 0 {
-		return store.Site{}, fmt.Errorf("there is no site %q: opensource-manager sites lists them", text)
-	}
-	return sites[0], nil
 }

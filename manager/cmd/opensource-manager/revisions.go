@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -38,23 +37,8 @@ type ofSite struct {
 	Site string `arg:"" help:"The site, by id or by name."`
 }
 
-// find returns the site. One whose name is a number is found by its id only if
-// no other has that as its name.
 func (o ofSite) find(e *environmentOf, s *store.Store) (store.Site, error) {
-	named, _, err := s.ListSites(e, store.SiteFilter{Name: o.Site}, store.ListOptions{Limit: 1})
-	if err != nil {
-		return store.Site{}, err
-	}
-	if len(named) > 0 {
-		return named[0], nil
-	}
-	if id, err := strconv.ParseInt(o.Site, 10, 64); err == nil {
-		site, err := s.GetSite(e, id)
-		if !errors.Is(err, store.ErrNotFound) {
-			return site, err
-		}
-	}
-	return store.Site{}, fmt.Errorf("there is no site %q: opensource-manager sites lists them", o.Site)
+	return findSite(e, s, o.Site)
 }
 
 // withSite runs work on a site and what is published of it.

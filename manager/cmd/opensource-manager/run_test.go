@@ -462,3 +462,27 @@ func TestLookingMakesNoDatabase(t *testing.T) {
 	s.must("", "migrate")
 	s.must("", "sites")
 }
+
+// A number may be the id of one site and the name of another.
+func TestNoSiteIsTakenForAnother(t *testing.T) {
+	s := newShell(t)
+	opened := s.store()
+	for _, name := range []string{"lab", "1"} {
+		if _, err := opened.CreateSite(t.Context(), inventory.Site{Name: name}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, args := range [][]string{{"revisions", "list", "1"}, {"unpin", "1"}, {"enroll", "1", "--public-url", "https://m.example.com"}} {
+		if r := s.run("", args...); r.code != exitFault || !strings.Contains(r.stderr, "say id:2 or id:1") {
+			t.Errorf("%v: %+v", args, r)
+		}
+	}
+	for site, want := range map[string]string{"id:1": "lab", "lab": "lab", "2": "1", "id:2": "1"} {
+		if r := s.run("", "unpin", site); !strings.Contains(r.stderr, `site "`+want+`" is not pinned`) {
+			t.Errorf("%s: %+v", site, r)
+		}
+	}
+	if r := s.run("", "unpin", "id:3"); !strings.Contains(r.stderr, `there is no site "id:3"`) {
+		t.Errorf("%+v", r)
+	}
+}

@@ -1,7 +1,10 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"opensource.internal/manager/internal/inventory"
@@ -94,4 +97,35 @@ func showSites(e *environmentOf, s *store.Store) ([]siteOf, error) {
 		sites = append(sites, site)
 	}
 	return sites, nil
+}
+
+// findSite finds the site that a command names, by its name or its id. Should
+// these be two sites, it is for the caller to say which.
+func findSite(e *environmentOf, s *store.Store, text string) (store.Site, error) {
+	var found []store.Site
+	digits, byID := strings.CutPrefix(text, "id:")
+	if !byID {
+		named, _, err := s.ListSites(e, store.SiteFilter{Name: text}, store.ListOptions{Limit: 1})
+		if err != nil {
+			return store.Site{}, err
+		}
+		found = named
+	}
+	if id, err := strconv.ParseInt(digits, 10, 64); err == nil {
+		site, err := s.GetSite(e, id)
+		if err != nil && !errors.Is(err, store.ErrNotFound) {
+			return store.Site{}, err
+		}
+		if err == nil && (len(found) == 0 || found[0].ID != id) {
+			found = append(found, site)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return store.Site{}, fmt.Errorf("there is no site %q: opensource-manager sites lists them", text)
+	case 1:
+		return found[0], nil
+	}
+	return store.Site{}, fmt.Errorf("%q is the name of site %d and the id of site %q: say id:%d or id:%d",
+		text, found[0].ID, found[1].Name, found[0].ID, found[1].ID)
 }
