@@ -28,11 +28,11 @@ func wantUnavailable(t *testing.T, answer servertest.Answer) {
 }
 
 // awaitHealth asks until health answers so: it looks at the database once a
-// second.
+// second, and forgives another writer for ten.
 func awaitHealth(t *testing.T, s *servertest.Server, ready bool) {
 	t.Helper()
 	want, status := fmt.Sprintf(`"ready":%v`, ready), map[bool]int{true: 200, false: 503}[ready]
-	for end := time.Now().Add(10 * time.Second); ; {
+	for end := time.Now().Add(30 * time.Second); ; {
 		health := s.Do(t, "GET", "/api/v1/health", nil, nil)
 		if health.Status == status && strings.Contains(string(health.Body), want) {
 			return
