@@ -42,8 +42,10 @@ const (
 	queueLength = 64
 	// recentEvents is how many events are kept for those who come back.
 	recentEvents = 1024
-	// pollInterval is how often changes are looked for while somebody listens.
+	// pollInterval is how often changes are looked for while somebody listens, and
+	// pollGap is the least time between two looks, however much is heard of.
 	pollInterval = 500 * time.Millisecond
+	pollGap      = 100 * time.Millisecond
 	// linger is how long changes are looked for after the last client has gone:
 	// as a rule it was cut off, and comes back.
 	linger = 2 * time.Minute
@@ -65,6 +67,9 @@ type change struct {
 // only remembers how things stand.
 type source interface {
 	changes(ctx context.Context) ([]change, error)
+	// listen calls heard when it may be worth to ask before it is time to, until
+	// the context ends.
+	listen(ctx context.Context, heard func())
 	forget()
 }
 
@@ -109,10 +114,13 @@ func (h *Hub) Run(ctx context.Context) {
 	}
 }
 
-// look polls until nobody has listened for a while.
+// look polls, and does so at once when something is heard, until nobody has
+// listened for a while.
 func (h *Hub) look(ctx context.Context) {
 	ticker := time.NewTicker(pollInterval)
 	defer ticker.Stop()
+	heard, stop := h.hear(ctx)
+	defer stop()
 	faulty := false
 	for !h.forsaken(time.Now()) {
 		err := h.poll(ctx)
@@ -123,9 +131,31 @@ func (h *Hub) look(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
+		case <-time.After(pollGap):
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-heard:
 		case <-ticker.C:
 		}
 	}
+}
+
+// hear listens to the source in the background until stop has been called.
+func (h *Hub) hear(ctx context.Context) (heard <-chan struct{}, stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	hints, done := make(chan struct{}, 1), make(chan struct{})
+	go func() {
+		defer close(done)
+		h.source.listen(ctx, func() {
+			select {
+			case hints <- struct{}{}:
+			default: // there will be a look anyway
+			}
+		})
+	}()
+	return hints, func() { cancel(); <-done }
 }
 
 func (h *Hub) poll(ctx context.Context) error {

@@ -15,11 +15,23 @@ import (
 // scripted is a source that tells what it is given.
 type scripted struct {
 	next  chan []change
+	hints chan struct{}
 	known bool
 	away  atomic.Bool
 }
 
 func (s *scripted) forget() { s.known = false }
+
+func (s *scripted) listen(ctx context.Context, heard func()) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-s.hints:
+			heard()
+		}
+	}
+}
 
 func (s *scripted) changes(context.Context) ([]change, error) {
 	if s.away.Load() {
@@ -40,7 +52,7 @@ func (s *scripted) changes(context.Context) ([]change, error) {
 // inBubble runs a test with a hub in a bubble of its own time.
 func inBubble(t *testing.T, test func(t *testing.T, h *Hub, s *scripted)) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &scripted{next: make(chan []change, 2000)}
+		s := &scripted{next: make(chan []change, 2000), hints: make(chan struct{})}
 		h := newHub(s, slog.New(slog.DiscardHandler))
 		ctx, stop := context.WithCancel(t.Context())
 		done := make(chan struct{})
@@ -103,6 +115,29 @@ func TestEverybodyHearsAfterAReset(t *testing.T) {
 		for _, c := range []*Client{one, two} {
 			expect(t, c, `site {"id":1,"etag":null}`, `agent {"id":2,"siteId":1}`)
 		}
+	})
+}
+
+// What is heard of is looked at before it is time to, but not without a pause.
+func TestHintsMakeItSooner(t *testing.T) {
+	inBubble(t, func(t *testing.T, h *Hub, s *scripted) {
+		c := listen(t, h, "")
+		expect(t, c, "reset {}")
+		for id := range int64(3) {
+			s.next <- []change{{Site, siteData{ID: id}}}
+		}
+		s.hints <- struct{}{}
+		s.hints <- struct{}{}
+		expect(t, c)
+		time.Sleep(pollGap)
+		expect(t, c, `site {"id":0,"etag":null}`)
+		s.hints <- struct{}{}
+		time.Sleep(pollGap)
+		expect(t, c, `site {"id":1,"etag":null}`)
+		time.Sleep(pollGap)
+		expect(t, c)
+		time.Sleep(pollInterval - 3*pollGap)
+		expect(t, c, `site {"id":2,"etag":null}`)
 	})
 }
 

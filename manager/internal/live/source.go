@@ -51,6 +51,8 @@ type (
 
 func (d *database) forget() { d.known = nil }
 
+func (d *database) listen(ctx context.Context, heard func()) { d.store.Listen(ctx, heard) }
+
 func (d *database) changes(ctx context.Context) ([]change, error) {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()

@@ -366,3 +366,15 @@ func total(all *sync.Map, what string) int64 {
 	}
 	return counter.(*atomic.Int64).Load()
 }
+
+func TestLivePagesOfOneHearOfTheOther(t *testing.T) {
+	m := startTwo(t)
+	live := openLive(t, http.DefaultClient, m.b.URL, withKey(m.b.AdminKey))
+	live.expect("reset {}")
+	for round := range 3 {
+		m.rename(t, m.a, fmt.Sprintf("web%d", round))
+		live.expect(fmt.Sprintf(`site {"id":%d,"etag":"%s"}`, m.site, siteETag(t, m.a, m.site)))
+	}
+	m.checkIn(t, m.a, "agent", "fine", "")
+	live.expect(fmt.Sprintf(`agent {"id":1,"siteId":%d}`, m.site))
+}

@@ -1,9 +1,7 @@
 -- +goose Up
 
 -- What agents tell, counted by site, for live pages of this and every other
--- process. It is a table of its own: what every check-in reads stays short. It
--- notifies nobody: commits with a NOTIFY wait for each other, and whoever shows
--- live pages looks twice a second.
+-- process. It is a table of its own: what every check-in reads stays short.
 CREATE TABLE report_counters (
   site_id BIGINT PRIMARY KEY,
   version BIGINT NOT NULL
@@ -14,6 +12,7 @@ BEGIN
   INSERT INTO report_counters AS c (site_id, version)
     VALUES (CASE WHEN TG_OP = 'DELETE' THEN OLD.site_id ELSE NEW.site_id END, 1)
     ON CONFLICT (site_id) DO UPDATE SET version = c.version + 1;
+  PERFORM pg_notify('changes', 'reports');
   RETURN NULL;
 END;
 $$;
