@@ -130,13 +130,14 @@ const revalidate = "private, no-cache"
 // read in the transaction of the write, so that of two clients which have
 // looked at the same record one is told.
 func conditional[I, O any](g group, method, path string, write handler[I, O]) handler[I, O] {
-	if method == http.MethodPost {
-		path = "" // what a POST makes is not what its path shows
-	}
+	comparable := method != http.MethodPost // what a POST makes is not what its path shows
 	return func(ctx context.Context, in *I) (out *O, err error) {
 		exchange := exchangeOf(ctx)
 		match, noneMatch := readTags(exchange, "If-Match"), readTags(exchange, "If-None-Match")
-		if match.sent || noneMatch.sent && path != "" {
+		switch {
+		case match.sent && !comparable:
+			return nil, preconditionFailed("")
+		case match.sent || noneMatch.sent && comparable:
 			err = g.store.Atomically(ctx, func(ctx context.Context) (err error) {
 				etag, err := g.records.present(ctx, path, reflect.ValueOf(in).Elem())
 				if err != nil {
@@ -148,7 +149,7 @@ func conditional[I, O any](g group, method, path string, write handler[I, O]) ha
 				out, err = write(ctx, in)
 				return err
 			})
-		} else {
+		default:
 			out, err = write(ctx, in)
 		}
 		if err == nil && out != nil && g.records.show(reflect.TypeFor[O]()) {
