@@ -15,7 +15,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-const manPage = "../../../packaging/manager/opensource-manager.1"
+const (
+	manPage   = "../../../packaging/manager/opensource-manager.1"
+	reference = "../../../docs/usage/configuration.md"
+)
 
 // completes asks a shell what could follow a line, by the script in a folder.
 var completes = map[string]func(t *testing.T, folder, line string) []string{
@@ -136,6 +139,64 @@ func TestManPageNamesEveryCommandAndFlag(t *testing.T) {
 			}
 		}
 	}
+}
+
+// The table of commands has every command with its options, and says which have
+// no --json.
+func TestReferenceNamesEveryCommandAndFlag(t *testing.T) {
+	content, err := os.ReadFile(reference)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, manager, _ := strings.Cut(string(content), "\n## Manager\n")
+	_, table, _ := strings.Cut(manager, "\n### Commands\n")
+	table, _, _ = strings.Cut(table, "\n### ")
+	table, exceptions, _ := strings.Cut(table, "\nAll but ")
+	exceptions, _, found := strings.Cut(exceptions, " have `--json`")
+	if !found {
+		t.Fatalf("%s does not say which commands have --json", reference)
+	}
+	parser, err := kong.New(&commands{}, commandLine()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := places(parser.Model.Node, "", nil)
+	for _, place := range all[1:] {
+		if len(place.Commands) > 0 {
+			continue
+		}
+		name := strings.TrimSpace(place.Path)
+		usages := usagesOf(table, name)
+		if usages == "" {
+			t.Errorf("%s does not tell of %s", reference, name)
+			continue
+		}
+		hasJSON := false
+		for _, flag := range place.Flags[len(all[0].Flags):] {
+			if flag.Name == "--json" {
+				hasJSON = true
+			} else if !strings.Contains(usages, flag.Name) && !slices.Contains(shortened, flag.Name) {
+				t.Errorf("%s does not tell of %s %s", reference, name, flag.Name)
+			}
+		}
+		if excepted := strings.Contains(exceptions, "`"+name+"`"); excepted == hasJSON {
+			t.Errorf("%s: %s has --json: %t, and is an exception: %t", reference, name, hasJSON, excepted)
+		}
+	}
+}
+
+// Options that are known by their short form: -f of apply.
+var shortened = []string{"--file"}
+
+// usagesOf is what stands between backquotes and begins with a command.
+func usagesOf(table, command string) string {
+	var usages []string
+	for i, text := range strings.Split(table, "`") {
+		if i%2 == 1 && (text == command || strings.HasPrefix(text, command+" ")) {
+			usages = append(usages, text)
+		}
+	}
+	return strings.Join(usages, "\n")
 }
 
 func TestHelpOfEveryCommand(t *testing.T) {
