@@ -34,7 +34,7 @@ var faults = []fault{
 	{code: "not_found", status: 404, when: "There is no such record"},
 	{code: "site_not_found", status: 404, when: "There is no such site"},
 	{code: "method_not_allowed", status: 405, when: "The path does not have that method; Allow lists what it has"},
-	{code: "request_timeout", status: 408, when: "The body took longer than five seconds to arrive"},
+	{code: "request_timeout", status: 408, when: "The body took longer than five seconds to arrive, or a manifest longer than 25"},
 	{
 		code: "conflict", status: 409, when: "A value is taken, or the records stand against it",
 		fields: map[string]string{"name": `the name "lab" is already in use`},
