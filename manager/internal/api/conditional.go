@@ -135,9 +135,9 @@ func conditional[I, O any](g group, method, path string, write handler[I, O]) ha
 		exchange := exchangeOf(ctx)
 		match, noneMatch := readTags(exchange, "If-Match"), readTags(exchange, "If-None-Match")
 		switch {
-		case match.sent && !comparable:
+		case match.sent && !comparable && (!match.match("") || noneMatch.match("")):
 			return nil, preconditionFailed("")
-		case match.sent || noneMatch.sent && comparable:
+		case comparable && (match.sent || noneMatch.sent):
 			err = g.store.Atomically(ctx, func(ctx context.Context) (err error) {
 				etag, err := g.records.present(ctx, path, reflect.ValueOf(in).Elem())
 				if err != nil {
