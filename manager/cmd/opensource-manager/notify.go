@@ -13,6 +13,7 @@ import (
 
 	"opensource.internal/manager/internal/events"
 	"opensource.internal/manager/internal/notify"
+	"opensource.internal/manager/internal/prose"
 	"opensource.internal/manager/internal/store"
 )
 
@@ -101,16 +102,14 @@ func stateOf(t store.NotificationTarget) string {
 	case !t.Enabled:
 		return "disabled"
 	case t.Failures == 1:
-		return fmt.Sprintf("failed %s: %s", minute(*t.FailedAt), t.LastError)
+		return fmt.Sprintf("failed %s: %s", prose.Minute(*t.FailedAt), t.LastError)
 	case t.Failures > 1:
-		return fmt.Sprintf("failed %d times, last %s: %s", t.Failures, minute(*t.FailedAt), t.LastError)
+		return fmt.Sprintf("failed %d times, last %s: %s", t.Failures, prose.Minute(*t.FailedAt), t.LastError)
 	case t.SentAt != nil:
-		return "delivered " + minute(*t.SentAt)
+		return "delivered " + prose.Minute(*t.SentAt)
 	}
 	return "nothing to tell yet"
 }
-
-func minute(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") }
 
 type notifyAdd struct {
 	Name     string   `arg:"" help:"What to call it."`
@@ -281,7 +280,7 @@ func (c notifySilence) Run(e *environmentOf) error {
 		if err != nil {
 			return err
 		}
-		return e.say(c.JSON, showSilence(row), fmt.Sprintf("nobody is told of site %d until %s", row.SiteID, minute(row.Until)))
+		return e.say(c.JSON, showSilence(row), fmt.Sprintf("nobody is told of site %d until %s", row.SiteID, prose.Minute(row.Until)))
 	})
 }
 
@@ -305,7 +304,7 @@ func (c notifySilences) Run(e *environmentOf) error {
 		}
 		table := newTable(e.stdout, "SITE", "UNTIL", "REASON", "BY")
 		for _, row := range rows {
-			table.row(row.SiteID, minute(row.Until), row.Reason, row.CreatedBy)
+			table.row(row.SiteID, prose.Minute(row.Until), row.Reason, row.CreatedBy)
 		}
 		return table.flush()
 	})

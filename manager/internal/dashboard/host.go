@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"opensource.internal/agent/checkin"
+	"opensource.internal/manager/internal/prose"
 )
 
 // describeHost puts into words what an agent told about itself and its host.
@@ -28,10 +29,10 @@ func describeHost(report checkin.Request) (summary string, facts []fact) {
 		add("Machine", a.MachineID)
 		add("Own templates", strings.Join(a.Templates, ", "))
 		if len(a.Templates) > 0 {
-			parts = append(parts, counted(len(a.Templates), "own template"))
+			parts = append(parts, prose.Counted(len(a.Templates), "own template"))
 		}
 		if p := a.Pass; p != nil {
-			add("Last pass", fmt.Sprintf("%s, %d ms, %s", p.StartedAt.UTC().Format(humanTime), p.DurationMS, counted(p.Rounds, "round")))
+			add("Last pass", fmt.Sprintf("%s, %d ms, %s", p.StartedAt.UTC().Format(humanTime), p.DurationMS, prose.Counted(p.Rounds, "round")))
 		}
 	}
 	if len(facts) == 0 {
@@ -52,13 +53,6 @@ func describeDNSMasq(d *checkin.DNSMasqInfo) string {
 		return "not installed"
 	}
 	return d.Version
-}
-
-func counted(n int, thing string) string {
-	if n != 1 {
-		thing += "s"
-	}
-	return fmt.Sprintf("%d %s", n, thing)
 }
 
 func yesOrNo(is bool, yes, no string) string {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"opensource.internal/manager/internal/inventory"
+	"opensource.internal/manager/internal/prose"
 	"opensource.internal/manager/internal/store"
 )
 
@@ -41,7 +42,7 @@ func (d *dashboard) held(ctx context.Context, sites []store.Site, now time.Time)
 
 // describeHeld is empty if there is nothing to say.
 func describeHeld(pin *store.Pin, waiting int, now time.Time) string {
-	changes := counted(waiting, "change")
+	changes := prose.Counted(waiting, "change")
 	verb := "wait"
 	if waiting == 1 {
 		verb = "waits"

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"opensource.internal/agent/checkin"
+	"opensource.internal/manager/internal/prose"
 )
 
 // Kind is what has happened.
@@ -88,7 +89,7 @@ const (
 
 func event(kind Kind, detail Detail, format string, args ...any) Event {
 	summary := strings.ReplaceAll(fmt.Sprintf(format, args...), "\n", " ")
-	return Event{Kind: kind, Severity: cmp.Or(severities[kind], Info), Summary: cut(summary, maxSummary), Detail: detail}
+	return Event{Kind: kind, Severity: cmp.Or(severities[kind], Info), Summary: prose.Cut(summary, maxSummary), Detail: detail}
 }
 
 // OfNewAgent is that an agent has checked in for the first time.
@@ -101,7 +102,7 @@ func OfNewAgent(report checkin.Request) Event {
 
 // OfSilence is that nothing was heard of an agent since a moment.
 func OfSilence(lastSeen time.Time) Event {
-	return event(Offline, Detail{"lastSeenAt": lastSeen.UTC()}, "has not checked in since %s", inUTC(lastSeen))
+	return event(Offline, Detail{"lastSeenAt": lastSeen.UTC()}, "has not checked in since %s", prose.Minute(lastSeen))
 }
 
 // OfReturn is that an agent checks in again that was offline.
@@ -182,9 +183,9 @@ func ofDrift(name string, was, is checkin.ServiceReport) []Event {
 	left := maxText
 	for _, drift := range is.Drift[:min(len(is.Drift), maxItems)] {
 		paths = append(paths, drift.Path)
-		diff := cut(drift.Diff, left)
+		diff := prose.Cut(drift.Diff, left)
 		left -= len(diff)
-		diffs = append(diffs, Detail{"path": cut(drift.Path, maxSummary), "diff": diff})
+		diffs = append(diffs, Detail{"path": prose.Cut(drift.Path, maxSummary), "diff": diff})
 	}
 	done := "restored"
 	if is.Outcome.Failed() {
@@ -231,7 +232,7 @@ func without(all, others []checkin.QuarantinedItem) []checkin.QuarantinedItem {
 func records(items []checkin.QuarantinedItem) []Detail {
 	var list []Detail
 	for _, q := range items[:min(len(items), maxItems)] {
-		list = append(list, Detail{"kind": q.Kind, "id": q.ID, "name": cut(q.Name, maxSummary), "reason": cut(q.Reason, maxSummary), "keptPrevious": q.KeptPrevious})
+		list = append(list, Detail{"kind": q.Kind, "id": q.ID, "name": prose.Cut(q.Name, maxSummary), "reason": prose.Cut(q.Reason, maxSummary), "keptPrevious": q.KeptPrevious})
 	}
 	return list
 }
@@ -241,7 +242,7 @@ func naming(items []checkin.QuarantinedItem) string {
 	for _, q := range items {
 		names = append(names, q.Kind+" "+q.Name)
 	}
-	return some(names)
+	return prose.Some(names)
 }
 
 func ofHold(name string, was, is *checkin.Hold) []Event {
@@ -253,7 +254,7 @@ func ofHold(name string, was, is *checkin.Hold) []Event {
 		return []Event{event(HoldEnded, Detail{"service": name}, "%s: the hold has ended, changes are applied again", name)}
 	}
 	detail := Detail{"service": name, "until": is.Until.UTC(), "by": is.By, "reason": text(is.Reason)}
-	return []Event{event(HoldBegun, detail, "%s: held by %s until %s%s", name, cmp.Or(is.By, "somebody"), inUTC(is.Until), quoted(is.Reason))}
+	return []Event{event(HoldBegun, detail, "%s: held by %s until %s%s", name, cmp.Or(is.By, "somebody"), prose.Minute(is.Until), quoted(is.Reason))}
 }
 
 // certificateKinds are what states of certificates mean; other ones say nothing.
@@ -308,7 +309,7 @@ func ofCertificate(kind Kind, names []string, certificates map[string]checkin.Ce
 		case kind == CertificateFaulty:
 			words += " (" + string(is.State) + ")"
 		case kind != CertificateRecovered && is.NotAfter != nil:
-			words += " (" + inUTC(*is.NotAfter) + ")"
+			words += " (" + prose.Minute(*is.NotAfter) + ")"
 		}
 		shown = append(shown, words)
 		if i < maxItems {
@@ -319,7 +320,7 @@ func ofCertificate(kind Kind, names []string, certificates map[string]checkin.Ce
 	if len(names) > 1 {
 		what = "certificates "
 	}
-	return event(kind, Detail{"certificates": details, "total": len(names)}, "%s%s: %s", what, certificateWords[kind], some(shown))
+	return event(kind, Detail{"certificates": details, "total": len(names)}, "%s%s: %s", what, certificateWords[kind], prose.Some(shown))
 }
 
 func ofGuard(was, is *checkin.Guard) []Event {
@@ -383,13 +384,13 @@ func volumes(list []Volume) string {
 	if len(list) == 1 {
 		return "volume " + names[0]
 	}
-	return "volumes " + some(names)
+	return "volumes " + prose.Some(names)
 }
 
 func ofVolumes(list []Volume) Detail {
 	var details []Detail
 	for _, v := range list[:min(len(list), maxItems)] {
-		details = append(details, Detail{"id": v.ID, "name": cut(v.Name, maxSummary), "container": cut(v.Container, maxSummary), "message": cut(v.Message, maxSummary)})
+		details = append(details, Detail{"id": v.ID, "name": prose.Cut(v.Name, maxSummary), "container": prose.Cut(v.Container, maxSummary), "message": prose.Cut(v.Message, maxSummary)})
 	}
 	return Detail{"volumes": details, "total": len(list)}
 }

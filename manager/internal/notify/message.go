@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"opensource.internal/manager/internal/events"
+	"opensource.internal/manager/internal/prose"
 	"opensource.internal/manager/internal/store"
 )
 
@@ -64,7 +64,7 @@ func compose(items []item, link string) Message {
 	if link != "" {
 		link = "\n" + link + "\n"
 	}
-	return Message{Title: "OpenSource Manager: " + strings.Join(title, ", "), Body: cut(strings.TrimSpace(body.String()), maxBody-len(link)) + link}
+	return Message{Title: "OpenSource Manager: " + strings.Join(title, ", "), Body: prose.Cut(strings.TrimSpace(body.String()), maxBody-len(link)) + link}
 }
 
 func choose(items []item, matches func(item) bool) []item {
@@ -77,7 +77,7 @@ func writeSection(to *strings.Builder, words string, among []item) {
 	})
 	fmt.Fprintf(to, "%s%s (%d)\n", strings.ToUpper(words[:1]), words[1:], len(among))
 	for _, i := range among[:min(len(among), maxLines)] {
-		fmt.Fprintf(to, "- %s\n", cut(i.line(), maxLine))
+		fmt.Fprintf(to, "- %s\n", prose.Cut(i.line(), maxLine))
 	}
 	if more := len(among) - maxLines; more > 0 {
 		fmt.Fprintf(to, "- and %d more\n", more)
@@ -90,16 +90,14 @@ func (i item) line() string {
 	what := i.due.Summary
 	switch {
 	case i.late:
-		what = fmt.Sprintf("%s (from %s to %s)", i.due.Summary, at(i.due.OpenedAt), at(*i.due.ClosedAt))
+		what = fmt.Sprintf("%s (from %s to %s)", i.due.Summary, prose.Minute(i.due.OpenedAt), prose.Minute(*i.due.ClosedAt))
 	case i.over:
 		what = cmp.Or(i.due.Closing, "is over")
 	case i.till:
-		what = fmt.Sprintf("%s (since %s)", i.due.Summary, at(i.due.OpenedAt))
+		what = fmt.Sprintf("%s (since %s)", i.due.Summary, prose.Minute(i.due.OpenedAt))
 	}
 	return plain(fmt.Sprintf("%s (%s): %s", i.due.Hostname, cmp.Or(i.due.SiteName, "deleted site"), what))
 }
-
-func at(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") }
 
 // plain takes line breaks out of what hosts report: they must not look like
 // lines of ours.
@@ -110,14 +108,6 @@ func plain(text string) string {
 		}
 		return r
 	}, text)
-}
-
-// cut shortens a text to a number of bytes, between characters.
-func cut(text string, most int) string {
-	if len(text) <= most {
-		return text
-	}
-	return strings.ToValidUTF8(text[:max(0, most-len("…"))], "") + "…"
 }
 
 // trial is the message by which somebody finds out whether a target works.

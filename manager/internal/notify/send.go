@@ -14,6 +14,7 @@ import (
 	"github.com/nicholas-fedor/shoutrrr/pkg/router"
 	"github.com/nicholas-fedor/shoutrrr/pkg/types"
 
+	"opensource.internal/manager/internal/prose"
 	"opensource.internal/manager/internal/store"
 )
 
@@ -122,7 +123,7 @@ func redact(target, text string) string {
 	for _, secret := range secrets(target) {
 		text = strings.ReplaceAll(text, secret, "***")
 	}
-	return cut(plain(text), maxError)
+	return prose.Cut(plain(text), maxError)
 }
 
 // secrets are the parts of a URL that may be one: all but the host of services

@@ -13,6 +13,7 @@ import (
 
 	"opensource.internal/agent/checkin"
 	"opensource.internal/agent/render"
+	"opensource.internal/manager/internal/prose"
 )
 
 // Host is what a site's host can do, as far as its agent has told.
@@ -117,7 +118,7 @@ func (h Host) basis(manager string, snapshots ...checkin.Snapshot) Basis {
 		assume("the agent has version %s: its templates may differ from those of this manager, %s", h.Version, cmp.Or(manager, "unknown"))
 	}
 	if domains := h.withoutCertificate(snapshots); len(domains) > 0 {
-		assume("no certificate is known of %s: the self-signed one is assumed", listed(domains))
+		assume("no certificate is known of %s: the self-signed one is assumed", prose.Some(domains))
 	}
 	if askNames(snapshots) {
 		assume("the host's name servers are not known here: %s stands for them", resolver)
@@ -151,15 +152,4 @@ func askNames(snapshots []checkin.Snapshot) bool {
 		}
 	}
 	return false
-}
-
-// maxListed is how many names a sentence may list.
-const maxListed = 5
-
-// listed puts names into a sentence.
-func listed(names []string) string {
-	if more := len(names) - maxListed; more > 0 {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:maxListed], ", "), more)
-	}
-	return strings.Join(names, ", ")
 }

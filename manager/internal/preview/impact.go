@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"opensource.internal/agent/checkin"
+	"opensource.internal/manager/internal/prose"
 	"opensource.internal/manager/internal/revision"
 )
 
@@ -199,7 +200,7 @@ func (i Impact) words(services []Service) []string {
 			action revision.Action
 		}{{touched.Added, revision.Added}, {touched.Changed, revision.Changed}, {touched.Removed, revision.Removed}} {
 			if len(part.names) > 0 {
-				say("%s %s: %s.", counted(len(part.names), touched.one), part.action, listed(part.names))
+				say("%s %s: %s.", prose.Counted(len(part.names), touched.one), part.action, prose.Some(part.names))
 			}
 		}
 	}
@@ -226,10 +227,3 @@ func effectWords(service Service, effect Effect) string {
 }
 
 func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
-
-func counted(n int, thing string) string {
-	if n != 1 {
-		thing += "s"
-	}
-	return fmt.Sprintf("%d %s", n, thing)
-}

@@ -2,8 +2,9 @@ package revision
 
 import (
 	"cmp"
-	"fmt"
 	"strings"
+
+	"opensource.internal/manager/internal/prose"
 )
 
 // Summary counts changes by resource. A resource without any is not in it.
@@ -60,20 +61,11 @@ func (s Summary) String() string {
 			case kind.resource == Site:
 				words = append(words, "site "+string(part.action))
 			default:
-				words = append(words, Count(part.n, kind.resource)+" "+string(part.action))
+				words = append(words, prose.Counted(part.n, nouns[kind.resource])+" "+string(part.action))
 			}
 		}
 	}
 	return cmp.Or(strings.Join(words, ", "), "nothing differs")
-}
-
-// Count says how many records of a resource, such as "2 HTTP services".
-func Count(n int, resource Resource) string {
-	noun := nouns[resource]
-	if n != 1 {
-		noun += "s"
-	}
-	return fmt.Sprintf("%d %s", n, noun)
 }
 
 // Noun is what people call a record of a resource.
