@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"mime"
 	"net"
 	"net/http"
@@ -168,11 +169,7 @@ func mediaTypeOf(ctx huma.Context, allowed map[string]*huma.MediaType) (string, 
 	}
 	mediaType, _, err := mime.ParseMediaType(declared)
 	if _, known := allowed[mediaType]; err != nil || !known {
-		names := make([]string, 0, len(allowed))
-		for name := range allowed {
-			names = append(names, name)
-		}
-		slices.Sort(names)
+		names := slices.Sorted(maps.Keys(allowed))
 		return "", unsupported("the body must be " + strings.Join(names, " or "))
 	}
 	return mediaType, nil

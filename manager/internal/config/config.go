@@ -3,6 +3,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -134,7 +135,7 @@ func Explain(flags Flags, env map[string]string, files ...string) (Config, []Set
 	var settings []Setting
 	var mistakes []error
 	sources, unread := readSources(env, files)
-	if first(flags.Database, env["DATABASE"], env["DATABASE_URL"]) != "" {
+	if cmp.Or(flags.Database, env["DATABASE"], env["DATABASE_URL"]) != "" {
 		unread = nil // it is known what to work on without them
 	}
 	read := func(name, flag, fallback string, parse func(string) error) {
@@ -180,15 +181,6 @@ func Explain(flags Flags, env map[string]string, files ...string) (Config, []Set
 	signOn, found, wrong := readOIDC(sources, c.PublicURL)
 	c.OIDC, settings, mistakes = signOn, append(settings, found...), append(mistakes, wrong...)
 	return c, settings, errors.Join(append([]error{unread}, mistakes...)...)
-}
-
-func first(values ...string) string {
-	for _, v := range values {
-		if v != "" {
-			return v
-		}
-	}
-	return ""
 }
 
 // in points to the file in which there is something to mend.

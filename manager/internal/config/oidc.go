@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -49,8 +50,8 @@ func readOIDC(sources []source, public *url.URL) (*OIDC, []Setting, []error) {
 	}
 	o := &OIDC{
 		Issuer: values["OIDC_ISSUER"], ClientID: values["OIDC_CLIENT_ID"],
-		Scopes: listOf(first(values["OIDC_SCOPES"], "openid profile email"), " "), Name: first(values["OIDC_NAME"], "single sign-on"),
-		RoleClaim:   first(values["OIDC_ROLE_CLAIM"], "groups"),
+		Scopes: listOf(cmp.Or(values["OIDC_SCOPES"], "openid profile email"), " "), Name: cmp.Or(values["OIDC_NAME"], "single sign-on"),
+		RoleClaim:   cmp.Or(values["OIDC_ROLE_CLAIM"], "groups"),
 		AdminGroups: listOf(values["OIDC_ADMIN_GROUPS"], ","), ViewerGroups: listOf(values["OIDC_VIEWER_GROUPS"], ","),
 		Admins: listOf(values["OIDC_ADMINS"], ","), Viewers: listOf(values["OIDC_VIEWERS"], ","),
 	}

@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -234,11 +235,7 @@ func unknown(name string, known map[string]setter) string {
 	if hint, found := elsewhere[name]; found {
 		return hint
 	}
-	names := make([]string, 0, len(known))
-	for name := range known {
-		names = append(names, name)
-	}
-	slices.Sort(names)
+	names := slices.Sorted(maps.Keys(known))
 	if similar := nearest(name, names); similar != "" {
 		return fmt.Sprintf("there is no such field; did you mean %s?", similar)
 	}

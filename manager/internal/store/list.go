@@ -2,6 +2,7 @@ package store
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -82,7 +83,7 @@ func (o ListOptions) apply(query *gorm.DB, sortable map[string]string) (*gorm.DB
 	if field != "" && field != "id" {
 		column, ok := sortable[field]
 		if !ok {
-			names := append([]string{"id"}, sortedKeys(sortable)...)
+			names := append([]string{"id"}, slices.Sorted(maps.Keys(sortable))...)
 			return nil, invalid("sort", "cannot sort by %q: one of %s", field, strings.Join(names, ", "))
 		}
 		query = query.Order(column + direction(descending))
@@ -95,13 +96,4 @@ func direction(descending bool) string {
 		return " DESC"
 	}
 	return ""
-}
-
-func sortedKeys(m map[string]string) []string {
-	keys := make([]string, 0, len(m))
-	for key := range m {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
-	return keys
 }
