@@ -6,12 +6,10 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"net"
 	"net/netip"
 	"net/url"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -104,6 +102,13 @@ type Keep struct {
 	Rows int
 }
 
+// KeepRevisions says which revisions of a site are kept: the latest ones, and
+// all that are younger.
+type KeepRevisions struct {
+	Latest  int
+	Younger time.Duration
+}
+
 // Secret is a text that is never shown.
 type Secret string
 
@@ -131,56 +136,93 @@ func inForce(settings []Setting) []Setting {
 
 // Explain is Load, and tells where each value comes from.
 func Explain(flags Flags, env map[string]string, files ...string) (Config, []Setting, error) {
-	var c Config
-	var settings []Setting
-	var mistakes []error
 	sources, unread := readSources(env, files)
 	if cmp.Or(flags.Database, env["DATABASE"], env["DATABASE_URL"]) != "" {
 		unread = nil // it is known what to work on without them
 	}
-	read := func(name, flag, fallback string, parse func(string) error) {
-		value, from := find(name, append([]source{{byFlag, map[string]string{name: flag}}}, sources...))
-		if value == "" {
-			value, from = fallback, byDefault
-		}
-		if value == "" {
-			return
-		}
-		settings = append(settings, Setting{Name: name, Value: shown(value), From: from})
-		if err := parse(value); err != nil {
-			mistakes = append(mistakes, fmt.Errorf("%s: %w%s", name, err, in(from)))
-		}
+	var c Config
+	r := reader{sources: sources}
+	r.readDatabase(&c, flags)
+	for _, f := range c.fields(flags) {
+		r.read(f)
 	}
-	read("STATE_DIRECTORY", flags.StateDirectory, Defaults.StateDirectory, into(&c.StateDirectory, parsePath))
-	read("DATABASE", flags.Database, filepath.Join(c.StateDirectory, "manager.db"), into(&c.Database, parsePath))
-	if given, found, err := databaseURL(sources); err != nil {
-		mistakes = append(mistakes, err)
-	} else if given != "" {
-		c.DatabaseURL = given
-		settings = append(inForce(settings), found)
-		if file, from := find("DATABASE", append([]source{{byFlag, map[string]string{"DATABASE": flags.Database}}}, sources...)); file != "" {
-			mistakes = append(mistakes, fmt.Errorf("DATABASE: a file and %s are both given: set one of the two%s", found.Name, in(from)))
-		}
-	}
-	read("LISTEN", flags.Listen, Defaults.Listen, into(&c.Listen, parseListen))
-	read("PUBLIC_URL", flags.PublicURL, Defaults.PublicURL, into(&c.PublicURL, parsePublicURL))
-	read("TRUSTED_PROXIES", flags.TrustedProxies, Defaults.TrustedProxies, into(&c.TrustedProxies, parseProxies))
-	read("REVISIONS_KEEP", flags.RevisionsKeep, Defaults.RevisionsKeep, into(&c.Revisions.Younger, parseAge))
-	read("REVISIONS_MIN", flags.RevisionsMin, Defaults.RevisionsMin, into(&c.Revisions.Latest, parseLatest))
-	read("LOOPBACK_SITE", flags.LoopbackSite, Defaults.LoopbackSite, into(&c.LoopbackSite, parseSite))
-	read("AUDIT_KEEP", flags.AuditKeep, Defaults.AuditKeep, into(&c.Audit.Age, parseDays))
-	read("AUDIT_MAX", flags.AuditMax, Defaults.AuditMax, into(&c.Audit.Rows, parseRows))
-	read("EVENTS_KEEP", flags.EventsKeep, Defaults.EventsKeep, into(&c.Events.Age, parseDays))
-	read("EVENTS_MAX", flags.EventsMax, Defaults.EventsMax, into(&c.Events.Rows, parseRows))
-	read("LOG_LEVEL", flags.LogLevel, Defaults.LogLevel, into(&c.LogLevel, parseLevel))
-	read("LOG_FORMAT", flags.LogFormat, Defaults.LogFormat, into(&c.LogFormat, parseFormat))
-	read("NOTIFY_WINDOW", flags.NotifyWindow, Defaults.NotifyWindow, into(&c.NotifyWindow, parseWindow))
-	read("NOTIFY_REMIND", flags.NotifyRemind, Defaults.NotifyRemind, into(&c.NotifyRemind, parseRemind))
-	read("METRICS_LISTEN", flags.MetricsListen, Defaults.MetricsListen, into(&c.MetricsListen, parseListen))
-	read("METRICS_DETAIL", flags.MetricsDetail, Defaults.MetricsDetail, into(&c.MetricsDetail, parseDetail))
 	signOn, found, wrong := readOIDC(sources, c.PublicURL)
-	c.OIDC, settings, mistakes = signOn, append(settings, found...), append(mistakes, wrong...)
-	return c, settings, errors.Join(append([]error{unread}, mistakes...)...)
+	c.OIDC, r.settings, r.mistakes = signOn, append(r.settings, found...), append(r.mistakes, wrong...)
+	return c, r.settings, errors.Join(append([]error{unread}, r.mistakes...)...)
+}
+
+// A field is a setting and the field of a Config that it goes to.
+type field struct {
+	name, flag, fallback string
+	parse                func(string) error
+}
+
+// fields are all but those of the database and of single sign-on.
+func (c *Config) fields(flags Flags) []field {
+	return []field{
+		{"LISTEN", flags.Listen, Defaults.Listen, into(&c.Listen, parseListen)},
+		{"PUBLIC_URL", flags.PublicURL, Defaults.PublicURL, into(&c.PublicURL, parsePublicURL)},
+		{"TRUSTED_PROXIES", flags.TrustedProxies, Defaults.TrustedProxies, into(&c.TrustedProxies, parseProxies)},
+		{"REVISIONS_KEEP", flags.RevisionsKeep, Defaults.RevisionsKeep, into(&c.Revisions.Younger, days("30d"))},
+		{"REVISIONS_MIN", flags.RevisionsMin, Defaults.RevisionsMin, into(&c.Revisions.Latest, number(1, maxLatest))},
+		{"LOOPBACK_SITE", flags.LoopbackSite, Defaults.LoopbackSite, into(&c.LoopbackSite, parseSite)},
+		{"AUDIT_KEEP", flags.AuditKeep, Defaults.AuditKeep, into(&c.Audit.Age, days("90d"))},
+		{"AUDIT_MAX", flags.AuditMax, Defaults.AuditMax, into(&c.Audit.Rows, number(minRows, maxRows))},
+		{"EVENTS_KEEP", flags.EventsKeep, Defaults.EventsKeep, into(&c.Events.Age, days("90d"))},
+		{"EVENTS_MAX", flags.EventsMax, Defaults.EventsMax, into(&c.Events.Rows, number(minRows, maxRows))},
+		{"LOG_LEVEL", flags.LogLevel, Defaults.LogLevel, into(&c.LogLevel, parseLevel)},
+		{"LOG_FORMAT", flags.LogFormat, Defaults.LogFormat, into(&c.LogFormat, parseFormat)},
+		{"NOTIFY_WINDOW", flags.NotifyWindow, Defaults.NotifyWindow, into(&c.NotifyWindow, parseWindow)},
+		{"NOTIFY_REMIND", flags.NotifyRemind, Defaults.NotifyRemind, into(&c.NotifyRemind, parseRemind)},
+		{"METRICS_LISTEN", flags.MetricsListen, Defaults.MetricsListen, into(&c.MetricsListen, parseListen)},
+		{"METRICS_DETAIL", flags.MetricsDetail, Defaults.MetricsDetail, into(&c.MetricsDetail, parseDetail)},
+	}
+}
+
+// reader gathers what was found in the sources, and what is wrong with it.
+type reader struct {
+	sources  []source
+	settings []Setting
+	mistakes []error
+}
+
+func (r *reader) read(f field) {
+	value, from := r.find(f.name, f.flag)
+	if value == "" {
+		value, from = f.fallback, byDefault
+	}
+	if value == "" {
+		return
+	}
+	r.settings = append(r.settings, Setting{Name: f.name, Value: shown(value), From: from})
+	if err := f.parse(value); err != nil {
+		r.mistakes = append(r.mistakes, fmt.Errorf("%s: %w%s", f.name, err, in(from)))
+	}
+}
+
+// find looks at the flag first.
+func (r *reader) find(name, flag string) (value, from string) {
+	if flag != "" {
+		return flag, byFlag
+	}
+	return find(name, r.sources)
+}
+
+func (r *reader) readDatabase(c *Config, flags Flags) {
+	r.read(field{"STATE_DIRECTORY", flags.StateDirectory, Defaults.StateDirectory, into(&c.StateDirectory, parsePath)})
+	r.read(field{"DATABASE", flags.Database, filepath.Join(c.StateDirectory, "manager.db"), into(&c.Database, parsePath)})
+	given, found, err := databaseURL(r.sources)
+	if err != nil {
+		r.mistakes = append(r.mistakes, err)
+	}
+	if given == "" {
+		return
+	}
+	c.DatabaseURL = given
+	r.settings = append(inForce(r.settings), found)
+	if file, from := r.find("DATABASE", flags.Database); file != "" {
+		r.mistakes = append(r.mistakes, fmt.Errorf("DATABASE: a file and %s are both given: set one of the two%s", found.Name, in(from)))
+	}
 }
 
 // in points to the file in which there is something to mend.
@@ -235,22 +277,10 @@ func databaseURL(sources []source) (Secret, Setting, error) {
 	name := "DATABASE_URL"
 	value, from := find(name, sources)
 	if value == "" {
-		name = "DATABASE_URL_FILE"
-		path, _ := find(name, sources)
-		if folder, _ := find("CREDENTIALS_DIRECTORY", sources); path == "" && folder != "" {
-			name, path = "credential database-url", filepath.Join(folder, "database-url")
-			if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-				return "", Setting{}, nil
-			}
+		var err error
+		if value, name, from, err = fileOrCredential("DATABASE_URL_FILE", "database-url", sources); err != nil || from == "" {
+			return "", Setting{}, err
 		}
-		if path == "" {
-			return "", Setting{}, nil
-		}
-		content, err := os.ReadFile(path)
-		if err != nil {
-			return "", Setting{}, fmt.Errorf("%s: %w", name, err)
-		}
-		value, from = strings.TrimSpace(string(content)), path
 	}
 	parsed, err := url.Parse(value)
 	if err != nil || parsed.Scheme != "postgres" && parsed.Scheme != "postgresql" || strings.Trim(parsed.Path, "/") == "" {
@@ -322,25 +352,31 @@ func parseSite(value string) (int64, error) {
 // The bounds of retention. Nobody wants a log of nothing, and what never ends
 // fills the disk.
 const (
-	maxDays = 3650
-	minRows = 1000
-	maxRows = 100_000_000
+	maxDays   = 3650
+	maxLatest = 100_000
+	minRows   = 1000
+	maxRows   = 100_000_000
 )
 
-func parseDays(value string) (time.Duration, error) {
-	days, err := strconv.Atoi(strings.TrimSuffix(value, "d"))
-	if err != nil || days < 1 || days > maxDays {
-		return 0, fmt.Errorf("%q is not a number of days such as 90d, from 1d to %dd", value, maxDays)
+// days reads a number of days; an error shows the example.
+func days(example string) func(string) (time.Duration, error) {
+	return func(value string) (time.Duration, error) {
+		days, err := strconv.Atoi(strings.TrimSuffix(value, "d"))
+		if err != nil || days < 1 || days > maxDays {
+			return 0, fmt.Errorf("%q is not a number of days such as %s, from 1d to %dd", value, example, maxDays)
+		}
+		return time.Duration(days) * 24 * time.Hour, nil
 	}
-	return time.Duration(days) * 24 * time.Hour, nil
 }
 
-func parseRows(value string) (int, error) {
-	rows, err := strconv.Atoi(value)
-	if err != nil || rows < minRows || rows > maxRows {
-		return 0, fmt.Errorf("%q is not a number from %d to %d", value, minRows, maxRows)
+func number(least, most int) func(string) (int, error) {
+	return func(value string) (int, error) {
+		n, err := strconv.Atoi(value)
+		if err != nil || n < least || n > most {
+			return 0, fmt.Errorf("%q is not a number from %d to %d", value, least, most)
+		}
+		return n, nil
 	}
-	return rows, nil
 }
 
 func parseLevel(value string) (slog.Level, error) {

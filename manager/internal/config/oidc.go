@@ -2,13 +2,9 @@ package config
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
-	"io/fs"
 	"net/netip"
 	"net/url"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -98,26 +94,11 @@ func isLoopback(host string) bool {
 // clientSecret is what the file OIDC_CLIENT_SECRET_FILE or the systemd credential
 // oidc-client-secret holds; none is a public client.
 func clientSecret(sources []source) (Secret, error) {
-	name := "OIDC_CLIENT_SECRET_FILE"
-	path, _ := find(name, sources)
-	if folder, _ := find("CREDENTIALS_DIRECTORY", sources); path == "" && folder != "" {
-		name, path = "credential oidc-client-secret", filepath.Join(folder, "oidc-client-secret")
-		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-			return "", nil
-		}
+	secret, name, path, err := fileOrCredential("OIDC_CLIENT_SECRET_FILE", "oidc-client-secret", sources)
+	if err == nil && secret == "" && path != "" {
+		err = fmt.Errorf("%s: %s is empty", name, path)
 	}
-	if path == "" {
-		return "", nil
-	}
-	content, err := os.ReadFile(path)
-	if err != nil {
-		return "", fmt.Errorf("%s: %w", name, err)
-	}
-	secret := strings.TrimSpace(string(content))
-	if secret == "" {
-		return "", fmt.Errorf("%s: %s is empty", name, path)
-	}
-	return Secret(secret), nil
+	return Secret(secret), err
 }
 
 // listOf splits a list and leaves empty parts out.

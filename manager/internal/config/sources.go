@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"net/url"
 	"os"
+	"path/filepath"
+	"strings"
 
 	"opensource.internal/agent/envfile"
 )
@@ -67,6 +69,28 @@ func find(name string, sources []source) (value, from string) {
 		}
 	}
 	return "", ""
+}
+
+// fileOrCredential returns what the file that a setting names holds, or else the
+// systemd credential; where that is, and what to call it. The path is empty if
+// there is none.
+func fileOrCredential(setting, credential string, sources []source) (content, name, path string, err error) {
+	name = setting
+	path, _ = find(setting, sources)
+	if folder, _ := find("CREDENTIALS_DIRECTORY", sources); path == "" && folder != "" {
+		name, path = "credential "+credential, filepath.Join(folder, credential)
+		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+			return "", "", "", nil
+		}
+	}
+	if path == "" {
+		return "", "", "", nil
+	}
+	read, err := os.ReadFile(path)
+	if err != nil {
+		return "", "", "", fmt.Errorf("%s: %w", name, err)
+	}
+	return strings.TrimSpace(string(read)), name, path, nil
 }
 
 // shown is a value without the password that may be in it.
