@@ -93,7 +93,7 @@ func (k APIKey) action(plain Action, before any) Action {
 func (s *Store) UpdateAPIKey(ctx context.Context, id int64, change func(*APIKey) error) (APIKey, error) {
 	var row APIKey
 	err := s.update(ctx, func(tx *gorm.DB) (err error) {
-		if row, err = get[APIKey](locked(tx), id); err != nil {
+		if row, err = get[APIKey](tx, id); err != nil {
 			return err
 		}
 		before := row
@@ -110,7 +110,7 @@ func (s *Store) UpdateAPIKey(ctx context.Context, id int64, change func(*APIKey)
 // replace, ErrNotFound, *ConflictError for a key that does not work any more.
 func (s *Store) RotateAPIKey(ctx context.Context, id int64, until time.Time, replace func(old APIKey) (APIKey, error)) (next APIKey, err error) {
 	err = s.update(ctx, func(tx *gorm.DB) error {
-		old, err := get[APIKey](locked(tx), id)
+		old, err := get[APIKey](tx, id)
 		if err != nil {
 			return err
 		}

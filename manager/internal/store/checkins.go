@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"gorm.io/gorm"
-	"gorm.io/gorm/clause"
 
 	"opensource.internal/agent/checkin"
 	"opensource.internal/manager/internal/events"
@@ -56,57 +55,29 @@ func (s *Store) RecordCheckIn(ctx context.Context, c CheckIn) (agent Agent, err 
 
 // recordAgent writes the agent of a check-in and says what has happened to it.
 func recordAgent(tx *gorm.DB, c CheckIn, agent *Agent) ([]events.Event, error) {
-	known, err := lockAgent(tx, c, agent)
-	if err != nil {
-		return nil, err
+	err := tx.Take(agent, "site_id = ? AND hostname = ?", c.SiteID, c.Hostname).Error
+	if errors.Is(err, gorm.ErrRecordNotFound) {
+		return createAgent(tx, c, agent)
 	}
-	if !known {
-		created, err := createAgent(tx, c, agent)
-		if err != nil {
-			return nil, err
-		}
-		if created {
-			return append([]events.Event{events.OfNewAgent(c.Report)}, events.Between(checkin.Request{}, c.Report)...), nil
-		}
-		// Another manager was faster.
-		if _, err := lockAgent(tx, c, agent); err != nil {
-			return nil, err
-		}
+	if err != nil {
+		return nil, fmt.Errorf("read agent: %w", err)
 	}
 	return changeAgent(tx, c, agent)
 }
 
-// lockAgent reads the agent of a check-in, if there is one, and keeps other
-// managers from recording another check-in of it meanwhile.
-func lockAgent(tx *gorm.DB, c CheckIn, agent *Agent) (known bool, err error) {
-	*agent = Agent{} // an id in it would be a condition
-	err = tx.Clauses(clause.Locking{Strength: clause.LockingStrengthUpdate}).
-		Take(agent, "site_id = ? AND hostname = ?", c.SiteID, c.Hostname).Error
-	if errors.Is(err, gorm.ErrRecordNotFound) {
-		return false, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("read agent: %w", err)
-	}
-	return true, nil
-}
-
-func createAgent(tx *gorm.DB, c CheckIn, agent *Agent) (created bool, err error) {
+func createAgent(tx *gorm.DB, c CheckIn, agent *Agent) ([]events.Event, error) {
 	*agent = Agent{
 		SiteID: c.SiteID, Hostname: c.Hostname, PeerAddress: c.PeerAddress, Report: Report{Request: c.Report}, Drift: toldDrift(c),
 		ClockSkewMS: c.ClockSkewMS, FirstSeenAt: c.At, LastSeenAt: c.At, ChangedAt: c.At, Told: 1,
 	}
-	result := tx.Clauses(clause.OnConflict{
-		Columns:   []clause.Column{{Name: "site_id"}, {Name: "hostname"}},
-		DoNothing: true,
-	}).Create(agent)
-	if errors.Is(result.Error, gorm.ErrForeignKeyViolated) {
-		return false, ErrNotFound
+	err := tx.Create(agent).Error
+	if errors.Is(err, gorm.ErrForeignKeyViolated) {
+		return nil, ErrNotFound
 	}
-	if result.Error != nil {
-		return false, fmt.Errorf("record new agent: %w", result.Error)
+	if err != nil {
+		return nil, fmt.Errorf("record new agent: %w", err)
 	}
-	return result.RowsAffected == 1, nil
+	return append([]events.Event{events.OfNewAgent(c.Report)}, events.Between(checkin.Request{}, c.Report)...), nil
 }
 
 func changeAgent(tx *gorm.DB, c CheckIn, agent *Agent) ([]events.Event, error) {
@@ -154,7 +125,7 @@ func recordVolumes(tx *gorm.DB, c CheckIn) ([]events.Event, error) {
 		if report.Applied {
 			status = VolumeReady
 		}
-		before, known, err := lockVolume(tx, c.SiteID, id)
+		before, known, err := readVolume(tx, c.SiteID, id)
 		if err != nil {
 			return nil, err
 		}
@@ -185,8 +156,8 @@ type volumeState struct {
 	StatusMessage string
 }
 
-func lockVolume(tx *gorm.DB, siteID, id int64) (before volumeState, known bool, err error) {
-	err = tx.Table("volumes").Clauses(clause.Locking{Strength: clause.LockingStrengthUpdate, Table: clause.Table{Name: "volumes"}}).
+func readVolume(tx *gorm.DB, siteID, id int64) (before volumeState, known bool, err error) {
+	err = tx.Table("volumes").
 		Select("volumes.name, containers.hostname, volumes.status, volumes.status_message").
 		Joins("JOIN containers ON containers.id = volumes.container_id").
 		Where("volumes.id = ? AND volumes.site_id = ?", id, siteID).Take(&before).Error

@@ -87,7 +87,7 @@ func (s *Store) CreateEnrollment(ctx context.Context, row *Enrollment) error {
 func (s *Store) RevokeEnrollment(ctx context.Context, id int64) (Enrollment, error) {
 	var row Enrollment
 	err := s.update(ctx, func(tx *gorm.DB) (err error) {
-		if row, err = get[Enrollment](locked(tx), id); err != nil {
+		if row, err = get[Enrollment](tx, id); err != nil {
 			return err
 		}
 		if row.UsedAt != nil {
@@ -130,7 +130,7 @@ type Enroll struct {
 // Errors: ErrNotFound, ErrEnrollmentUsed, …Revoked, …Expired, …Host.
 func (s *Store) Enroll(ctx context.Context, by Enroll) (key APIKey, enrollment Enrollment, err error) {
 	err = s.update(ctx, func(tx *gorm.DB) error {
-		if enrollment, err = enrollmentByPrefix(locked(tx), by.Prefix); err != nil {
+		if enrollment, err = enrollmentByPrefix(tx, by.Prefix); err != nil {
 			return err
 		}
 		if err := enrollment.admits(by); err != nil {
@@ -179,7 +179,7 @@ func (e Enrollment) isRetry(by Enroll) bool {
 // after a while what it may be using at this moment.
 func replaceKeys(tx *gorm.DB, key APIKey, lost *int64, by Enroll) error {
 	var former []APIKey
-	err := locked(tx).Where("role = 'agent' AND site_id = ? AND hostname = ? AND id <> ? AND revoked_at IS NULL", key.SiteID, key.Hostname, key.ID).
+	err := tx.Where("role = 'agent' AND site_id = ? AND hostname = ? AND id <> ? AND revoked_at IS NULL", key.SiteID, key.Hostname, key.ID).
 		Order("id").Find(&former).Error
 	if err != nil {
 		return fmt.Errorf("read the host's former keys: %w", err)

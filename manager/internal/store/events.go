@@ -115,19 +115,15 @@ func (s *Store) MarkOffline(ctx context.Context, heardSince time.Time) error {
 	}
 	return s.update(ctx, func(tx *gorm.DB) error {
 		at := now()
-		const silent = "offline_at IS NULL AND last_seen_at < ?"
 		var agents []Agent
-		err := tx.Select("id", "site_id", "hostname", "last_seen_at").Where(silent, at.Add(-limit)).Order("id").Find(&agents).Error
+		err := tx.Select("id", "site_id", "hostname", "last_seen_at").
+			Where("offline_at IS NULL AND last_seen_at < ?", at.Add(-limit)).Order("id").Find(&agents).Error
 		if err != nil {
 			return fmt.Errorf("look for silent agents: %w", err)
 		}
 		for _, agent := range agents {
-			result := tx.Model(&agent).Where(silent, at.Add(-limit)).Update("offline_at", at)
-			if result.Error != nil {
-				return fmt.Errorf("mark agent %d as offline: %w", agent.ID, result.Error)
-			}
-			if result.RowsAffected == 0 {
-				continue // it has just been heard
+			if err := tx.Model(&agent).Update("offline_at", at).Error; err != nil {
+				return fmt.Errorf("mark agent %d as offline: %w", agent.ID, err)
 			}
 			if err := writeEvents(tx, agent, at, events.OfSilence(agent.LastSeenAt)); err != nil {
 				return err
@@ -154,12 +150,8 @@ func markBack(tx *gorm.DB, offline []Agent, heard map[int64]Heartbeat) error {
 		if !back {
 			continue
 		}
-		result := tx.Model(&Agent{}).Where("id = ? AND offline_at IS NOT NULL", agent.ID).Update("offline_at", nil)
-		if result.Error != nil {
-			return fmt.Errorf("mark agent %d as back: %w", agent.ID, result.Error)
-		}
-		if result.RowsAffected == 0 {
-			continue // another manager has heard it, too
+		if err := tx.Model(&Agent{}).Where("id = ?", agent.ID).Update("offline_at", nil).Error; err != nil {
+			return fmt.Errorf("mark agent %d as back: %w", agent.ID, err)
 		}
 		if err := writeEvents(tx, agent, beat.At, events.OfReturn(agent.LastSeenAt, beat.At)); err != nil {
 			return err

@@ -20,18 +20,9 @@ type Identity struct {
 // AdmitIdentity returns the user of an identity, made if there is none, with the
 // name and role of now. Name is what people read and no more: where somebody
 // else has it, the provider is added. A disabled user stays so.
-func (s *Store) AdmitIdentity(ctx context.Context, who Identity) (User, error) {
-	user, err := s.admitIdentity(ctx, who)
-	if errors.As(err, new(*ConflictError)) {
-		// Another manager was faster, at the name or at this very identity.
-		user, err = s.admitIdentity(ctx, who)
-	}
-	return user, err
-}
-
-func (s *Store) admitIdentity(ctx context.Context, who Identity) (user User, err error) {
+func (s *Store) AdmitIdentity(ctx context.Context, who Identity) (user User, err error) {
 	err = s.update(ctx, func(tx *gorm.DB) error {
-		user, err = findUser(locked(tx), "issuer = ? AND subject = ? AND issuer <> ''", who.Issuer, who.Subject)
+		user, err = findUser(tx, "issuer = ? AND subject = ? AND issuer <> ''", who.Issuer, who.Subject)
 		isNew := errors.Is(err, ErrNotFound)
 		if err != nil && !isNew {
 			return err

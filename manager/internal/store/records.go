@@ -6,7 +6,6 @@ import (
 	"reflect"
 
 	"gorm.io/gorm"
-	"gorm.io/gorm/clause"
 )
 
 // get reads the T of an id.
@@ -20,12 +19,6 @@ func get[T any](tx *gorm.DB, id int64) (T, error) {
 		return row, fmt.Errorf("read record %d: %w", id, err)
 	}
 	return row, nil
-}
-
-// locked makes the next read of a transaction keep others from changing what it
-// finds until the end. SQLite has one writer anyway.
-func locked(tx *gorm.DB) *gorm.DB {
-	return tx.Clauses(clause.Locking{Strength: clause.LockingStrengthUpdate})
 }
 
 // unique is a rule that the database enforces, with the query that names the

@@ -53,9 +53,6 @@ func (s *Store) ConfirmRemovals(ctx context.Context, siteID int64, by, seen stri
 		}
 		row := ConfirmedRemovals{SiteID: siteID, ConfirmedBy: by, ConfirmedAt: now()}
 		given := tx.Clauses(clause.OnConflict{DoNothing: true}).Create(&row)
-		if errors.Is(given.Error, gorm.ErrForeignKeyViolated) {
-			return ErrNotFound
-		}
 		if given.Error != nil {
 			return fmt.Errorf("confirm removals of site %d: %w", siteID, given.Error)
 		}

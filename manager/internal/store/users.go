@@ -107,11 +107,11 @@ func (u User) action(plain Action, before any) Action {
 func (s *Store) UpdateUser(ctx context.Context, id int64, change func(*User) error) (User, error) {
 	var row User
 	err := s.update(ctx, func(tx *gorm.DB) error {
-		admins, err := lockAdmins(tx)
+		admins, err := activeAdmins(tx)
 		if err != nil {
 			return err
 		}
-		if row, err = get[User](locked(tx), id); err != nil {
+		if row, err = get[User](tx, id); err != nil {
 			return err
 		}
 		before := row
@@ -141,7 +141,7 @@ func endsSessions(before, after User) bool {
 // EndSessions signs a user out everywhere, or returns ErrNotFound.
 func (s *Store) EndSessions(ctx context.Context, userID int64) error {
 	return s.update(ctx, func(tx *gorm.DB) error {
-		user, err := get[User](locked(tx), userID)
+		user, err := get[User](tx, userID)
 		if err != nil {
 			return err
 		}
@@ -162,7 +162,7 @@ func endSessions(tx *gorm.DB, userID int64) error {
 // returns ErrNotFound. The last administrator stays: *ConflictError.
 func (s *Store) DeleteUser(ctx context.Context, id int64) error {
 	return s.update(ctx, func(tx *gorm.DB) error {
-		admins, err := lockAdmins(tx)
+		admins, err := activeAdmins(tx)
 		if err != nil {
 			return err
 		}
@@ -179,12 +179,10 @@ func (s *Store) DeleteUser(ctx context.Context, id int64) error {
 	})
 }
 
-// lockAdmins reads the administrators who can sign in, and keeps others from
-// changing them until the end of the transaction: two who demote each other must
-// not both succeed.
-func lockAdmins(tx *gorm.DB) ([]User, error) {
+// activeAdmins reads the administrators who can sign in.
+func activeAdmins(tx *gorm.DB) ([]User, error) {
 	var admins []User
-	err := locked(tx).Where("role = 'admin' AND disabled_at IS NULL").Order("id").Find(&admins).Error
+	err := tx.Where("role = 'admin' AND disabled_at IS NULL").Order("id").Find(&admins).Error
 	if err != nil {
 		return nil, fmt.Errorf("read administrators: %w", err)
 	}
