@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/danielgtaylor/huma/v2"
+
 	"opensource.internal/manager/internal/events"
 	"opensource.internal/manager/internal/store"
 )
@@ -31,10 +33,22 @@ func showEvent(e store.Event) event {
 // EventFilter are the filters of every list of events.
 type EventFilter struct {
 	Paging
-	Kind     string    `query:"kind" enum:"first_seen,offline,back,apply_failed,stuck,apply_recovered,drift,quarantined,quarantine_cleared,volume_failed,volume_ready,certificate_expiring,certificate_expired,certificate_faulty,certificate_recovered,guard_held,guard_released,hold_begun,hold_ended,agent_updated,events_left_out"`
+	Kind     eventKind `query:"kind"`
 	Severity string    `query:"severity" enum:"info,warning,error"`
 	Since    time.Time `query:"since" doc:"Not before this moment"`
 	Until    time.Time `query:"until" doc:"Before this moment"`
+}
+
+// eventKind is a kind of event to filter by.
+type eventKind events.Kind
+
+// Schema implements huma.SchemaProvider: one of the kinds that there are.
+func (eventKind) Schema(huma.Registry) *huma.Schema {
+	schema := &huma.Schema{Type: huma.TypeString}
+	for _, kind := range events.Kinds() {
+		schema.Enum = append(schema.Enum, string(kind))
+	}
+	return schema
 }
 
 func (f EventFilter) filter() store.EventFilter {

@@ -3,6 +3,7 @@ package notify
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	"opensource.internal/manager/internal/events"
 	"opensource.internal/manager/internal/store"
@@ -17,12 +18,12 @@ const (
 	quarantine  = "quarantine"
 )
 
-// Kinds are the kinds of events that begin an episode.
-func Kinds() []events.Kind {
-	return []events.Kind{
-		events.Offline, events.ApplyFailed, events.Stuck, events.Quarantined, events.VolumeFailed,
-		events.CertificateExpiring, events.CertificateExpired, events.CertificateFaulty, events.GuardHeld,
-	}
+// kinds are those of events that begin an episode: those that messages have a
+// heading for.
+func kinds() []events.Kind {
+	return slices.DeleteFunc(events.Kinds(), func(kind events.Kind) bool {
+		return !slices.ContainsFunc(headings, func(h heading) bool { return h.kind == kind })
+	})
 }
 
 // meaning is what an event begins and ends. It is pure.

@@ -21,11 +21,14 @@ const (
 	maxLine  = 400  // bytes
 )
 
-// headings are the kinds in the order in which they are told, in words.
-var headings = []struct {
+// heading is a kind of event in words.
+type heading struct {
 	kind  events.Kind
 	words string
-}{
+}
+
+// headings are in the order in which they are told.
+var headings = []heading{
 	{events.Offline, "silent"},
 	{events.Stuck, "stuck, needs a person"},
 	{events.ApplyFailed, "apply failed"},
@@ -56,8 +59,8 @@ func compose(items []item, link string) Message {
 		title = append(title, fmt.Sprintf("%d %s", len(among), words))
 		writeSection(&body, words, among)
 	}
-	for _, heading := range headings {
-		section(heading.words, choose(items, func(i item) bool { return !i.over && !i.till && i.due.Kind == heading.kind }))
+	for _, h := range headings {
+		section(h.words, choose(items, func(i item) bool { return !i.over && !i.till && i.due.Kind == h.kind }))
 	}
 	section("recovered", choose(items, func(i item) bool { return i.over }))
 	section("still not well", choose(items, func(i item) bool { return i.till }))

@@ -36,7 +36,7 @@ func Check(t *store.NotificationTarget) error {
 	slices.Sort(t.Kinds)
 	t.Kinds = slices.Compact(t.Kinds)
 	for _, kind := range t.Kinds {
-		if !slices.Contains(Kinds(), events.Kind(kind)) {
+		if !slices.Contains(kinds(), events.Kind(kind)) {
 			faults["kinds"] = fmt.Sprintf("%q is not something that is told: one of %s", kind, kindNames())
 		}
 	}
@@ -50,7 +50,7 @@ func Check(t *store.NotificationTarget) error {
 
 func kindNames() string {
 	var names []string
-	for _, kind := range Kinds() {
+	for _, kind := range kinds() {
 		names = append(names, string(kind))
 	}
 	return strings.Join(names, ", ")
