@@ -72,22 +72,18 @@ func (c auditCommand) Run(e *environmentOf) error {
 		}
 		slices.Reverse(rows)
 		if c.JSON {
-			return e.printJSON(showAudit(rows))
+			return e.printJSON(shownAs(rows, showAudit))
 		}
 		return printAudit(e, rows, total)
 	})
 }
 
-func showAudit(rows []store.AuditEntry) []auditEntry {
-	shown := make([]auditEntry, 0, len(rows))
-	for _, r := range rows {
-		shown = append(shown, auditEntry{
-			ID: r.ID, At: r.At.UTC(), ActorKind: r.Actor.Kind, Actor: r.Actor.Name, Address: r.Actor.Address, RequestID: r.Actor.RequestID,
-			Action: r.Action, Resource: r.Resource, ResourceID: r.ResourceID, Name: r.Name, SiteID: r.SiteID,
-			Before: r.Before, After: r.After, Times: r.Times,
-		})
+func showAudit(r store.AuditEntry) auditEntry {
+	return auditEntry{
+		ID: r.ID, At: r.At.UTC(), ActorKind: r.Actor.Kind, Actor: r.Actor.Name, Address: r.Actor.Address, RequestID: r.Actor.RequestID,
+		Action: r.Action, Resource: r.Resource, ResourceID: r.ResourceID, Name: r.Name, SiteID: r.SiteID,
+		Before: r.Before, After: r.After, Times: r.Times,
 	}
-	return shown
 }
 
 func printAudit(e *environmentOf, rows []store.AuditEntry, total int64) error {

@@ -65,11 +65,7 @@ func (c eventsCommand) Run(e *environmentOf) error {
 
 func (c eventsCommand) print(e *environmentOf, rows []store.Event, total int64) error {
 	if c.JSON {
-		shown := make([]eventOf, 0, len(rows))
-		for _, row := range rows {
-			shown = append(shown, showEvent(row))
-		}
-		return e.printJSON(shown)
+		return e.printJSON(shownAs(rows, showEvent))
 	}
 	t := newTable(e.stdout, "TIME", "SITE", "HOST", "SEVERITY", "KIND", "WHAT")
 	for _, row := range rows {

@@ -61,11 +61,7 @@ func (c notifyTargets) Run(e *environmentOf) error {
 			return err
 		}
 		if c.JSON {
-			list := make([]target, 0, len(rows))
-			for _, row := range rows {
-				list = append(list, showTarget(row))
-			}
-			return e.printJSON(list)
+			return e.printJSON(shownAs(rows, showTarget))
 		}
 		table := newTable(e.stdout, "ID", "NAME", "SERVICE", "TELLS", "SITES", "STATE")
 		for _, row := range rows {
@@ -296,11 +292,7 @@ func (c notifySilences) Run(e *environmentOf) error {
 			return err
 		}
 		if c.JSON {
-			list := make([]silence, 0, len(rows))
-			for _, row := range rows {
-				list = append(list, showSilence(row))
-			}
-			return e.printJSON(list)
+			return e.printJSON(shownAs(rows, showSilence))
 		}
 		table := newTable(e.stdout, "SITE", "UNTIL", "REASON", "BY")
 		for _, row := range rows {

@@ -37,10 +37,7 @@ func (c userList) Run(e *environmentOf) error {
 		if err != nil {
 			return err
 		}
-		list := make([]personOf, 0, len(rows))
-		for _, row := range rows {
-			list = append(list, showPerson(row))
-		}
+		list := shownAs(rows, showPerson)
 		if c.JSON {
 			return e.printJSON(list)
 		}

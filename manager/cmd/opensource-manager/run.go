@@ -175,6 +175,16 @@ func (e *environmentOf) open(o store.Options, work func(*store.Store) error) err
 	return errors.Join(work(s), s.Close())
 }
 
+// shownAs is what show makes of each row, and a list in JSON even if there are
+// none.
+func shownAs[Row, Shown any](rows []Row, show func(Row) Shown) []Shown {
+	list := make([]Shown, 0, len(rows))
+	for _, row := range rows {
+		list = append(list, show(row))
+	}
+	return list
+}
+
 // printJSON writes a value for scripts.
 func (e *environmentOf) printJSON(value any) error {
 	encoder := json.NewEncoder(e.stdout)
