@@ -29,7 +29,7 @@ func CreateUser(ctx context.Context, s *store.Store, name string, role Role, pas
 	if err := checkPersonRole(role); err != nil {
 		return store.User{}, err
 	}
-	hash, err := HashPassword(password)
+	hash, err := hashPassword(password)
 	if err != nil {
 		return store.User{}, &FieldError{"password", err}
 	}
@@ -63,7 +63,7 @@ func ChangeUser(ctx context.Context, s *store.Store, id int64, change UserChange
 	hash := ""
 	if change.Password != nil {
 		var err error
-		if hash, err = HashPassword(*change.Password); err != nil {
+		if hash, err = hashPassword(*change.Password); err != nil {
 			return store.User{}, &FieldError{"password", err}
 		}
 	}

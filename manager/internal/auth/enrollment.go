@@ -15,7 +15,7 @@ import (
 // How long things of an enrollment last.
 const (
 	DefaultEnrollment = time.Hour
-	MaxEnrollment     = 7 * 24 * time.Hour
+	maxEnrollment     = 7 * 24 * time.Hour
 	// lostAnswer is how long a host may ask again with the same nonce.
 	lostAnswer = 10 * time.Minute
 	// formerKeys is how long the keys that a host had before go on: a pass of
@@ -36,7 +36,7 @@ type NewEnrollment struct {
 // CreateEnrollment stores a new token and returns its text, which nobody can see
 // again. Without the site it is store.ErrNotFound.
 func CreateEnrollment(ctx context.Context, s *store.Store, wanted NewEnrollment) (token string, row store.Enrollment, err error) {
-	if wanted.ExpiresIn < time.Minute || wanted.ExpiresIn > MaxEnrollment {
+	if wanted.ExpiresIn < time.Minute || wanted.ExpiresIn > maxEnrollment {
 		return "", store.Enrollment{}, &FieldError{"expiresIn", errors.New("it is 1 minute to 7 days")}
 	}
 	if wanted.Hostname != "" {

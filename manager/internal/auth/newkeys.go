@@ -65,7 +65,7 @@ func (k *NewKey) normalise() (err error) {
 	if k.Name, err = inventory.ParseTitle(k.Name); err != nil {
 		return &FieldError{"name", err}
 	}
-	if _, err := ParseRole(string(k.Role)); err != nil {
+	if _, err := parseRole(string(k.Role)); err != nil {
 		return &FieldError{"role", err}
 	}
 	if k.Role == RoleAgent && k.SiteID <= 0 {
@@ -116,14 +116,14 @@ func ChangeKey(ctx context.Context, s *store.Store, id int64, change KeyChange) 
 	return row, nil
 }
 
-// MaxOverlap is how long a key may at most go on beside the one that replaces it.
-const MaxOverlap = 30 * 24 * time.Hour
+// maxOverlap is how long a key may at most go on beside the one that replaces it.
+const maxOverlap = 30 * 24 * time.Hour
 
 // RotateKey makes a key that takes the place of another one: of the same name,
 // role, site and host. The old one goes on for the overlap. Where the old one was
 // to expire, the new one is given as long a life.
 func RotateKey(ctx context.Context, s *store.Store, id int64, overlap time.Duration, createdBy string) (key string, row store.APIKey, err error) {
-	if overlap < 0 || overlap > MaxOverlap {
+	if overlap < 0 || overlap > maxOverlap {
 		return "", store.APIKey{}, &FieldError{"overlap", errors.New("it is 0 to 30 days")}
 	}
 	at := stamp()

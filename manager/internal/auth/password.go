@@ -26,13 +26,13 @@ var passwordCost = &argon2id.Params{Memory: 19 << 10, Iterations: 2, Parallelism
 // of an answer does not tell which names exist.
 const absentUser = "$argon2id$v=19$m=19456,t=2,p=1$MDEyMzQ1Njc4OWFiY2RlZg$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
 
-// ErrPassword is a password that is too short or too long to be set.
-var ErrPassword = errors.New("the password must have at least 10 characters and at most 1024 bytes")
+// errPassword is a password that is too short or too long to be set.
+var errPassword = errors.New("the password must have at least 10 characters and at most 1024 bytes")
 
-// HashPassword checks that a new password is acceptable and hashes it.
-func HashPassword(password string) (string, error) {
+// hashPassword checks that a new password is acceptable and hashes it.
+func hashPassword(password string) (string, error) {
 	if utf8.RuneCountInString(password) < minPasswordRunes || len(password) > maxPasswordBytes {
-		return "", ErrPassword
+		return "", errPassword
 	}
 	hash, err := argon2id.CreateHash(password, passwordCost)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 )
 
 func TestPasswords(t *testing.T) {
-	hash, err := HashPassword("correct horse battery")
+	hash, err := hashPassword("correct horse battery")
 	if err != nil || !strings.HasPrefix(hash, "$argon2id$") {
 		t.Fatalf("%q, %v", hash, err)
 	}
@@ -28,7 +28,7 @@ func TestPasswords(t *testing.T) {
 		}
 	}
 	for _, refused := range []string{"", "short", "nine char", strings.Repeat("x", maxPasswordBytes+1)} {
-		if _, err := HashPassword(refused); err == nil {
+		if _, err := hashPassword(refused); err == nil {
 			t.Errorf("%.20q was accepted", refused)
 		}
 	}

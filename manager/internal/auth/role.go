@@ -17,8 +17,8 @@ const (
 	RoleAgent  Role = "agent"
 )
 
-// ParseRole reads the role of an API key.
-func ParseRole(s string) (Role, error) {
+// parseRole reads the role of an API key.
+func parseRole(s string) (Role, error) {
 	switch role := Role(s); role {
 	case RoleAdmin, RoleViewer, RoleAgent:
 		return role, nil

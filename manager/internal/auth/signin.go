@@ -153,7 +153,7 @@ func (a *Auth) ChangePassword(ctx context.Context, present, next string) error {
 	if err != nil {
 		return err
 	}
-	hash, err := HashPassword(next)
+	hash, err := hashPassword(next)
 	if err != nil {
 		return &FieldError{"newPassword", err}
 	}

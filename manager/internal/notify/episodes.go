@@ -18,8 +18,8 @@ const (
 	quarantine  = "quarantine"
 )
 
-// kinds are those of events that begin an episode: those that messages have a
-// heading for.
+// kinds are the kinds of events that begin an episode: messages have a heading
+// for each.
 func kinds() []events.Kind {
 	return slices.DeleteFunc(events.Kinds(), func(kind events.Kind) bool {
 		return !slices.ContainsFunc(headings, func(h heading) bool { return h.kind == kind })

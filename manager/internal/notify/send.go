@@ -28,9 +28,9 @@ var Services = []string{
 // maxURL is more than any service needs, in bytes.
 const maxURL = 4 << 10
 
-// CheckURL refuses a URL that no message can be sent to, with an
+// checkURL refuses a URL that no message can be sent to, with an
 // *store.InvalidError of "url". It asks nobody.
-func CheckURL(target string) error {
+func checkURL(target string) error {
 	_, err := serviceOf(target)
 	if err == nil {
 		return nil

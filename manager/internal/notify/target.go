@@ -24,7 +24,7 @@ func Check(t *store.NotificationTarget) error {
 	t.URL = strings.TrimSpace(t.URL)
 	if t.URL == "" {
 		faults["url"] = "is required"
-	} else if err := CheckURL(t.URL); err != nil {
+	} else if err := checkURL(t.URL); err != nil {
 		faults["url"] = strings.TrimPrefix(err.Error(), "url: ")
 	}
 	if t.Severity == "" {

@@ -35,15 +35,6 @@ func Summarise(changes []Change) Summary {
 	return summary
 }
 
-// Total is the number of all changes.
-func (s Summary) Total() int {
-	total := 0
-	for _, counts := range s {
-		total += counts.Added + counts.Changed + counts.Removed
-	}
-	return total
-}
-
 // String puts a summary into words, such as "2 containers added, 1 HTTP service
 // changed".
 func (s Summary) String() string {
