@@ -1,15 +1,9 @@
 package main
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
-	"io"
-	"os"
-	"strings"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"opensource.internal/manager/internal/auth"
 	"opensource.internal/manager/internal/store"
@@ -24,12 +18,6 @@ type userCommands struct {
 	Disable userDisable `cmd:"" help:"Let a user sign in no more, and end all their sessions."`
 	Enable  userEnable  `cmd:"" help:"Let a disabled user sign in again."`
 	Delete  userDelete  `cmd:"" help:"Delete a user."`
-}
-
-// passwordSource is where a new password comes from. Never the command line:
-// everybody on the host can read that.
-type passwordSource struct {
-	Generate bool `help:"Make a password and print it instead of asking for one."`
 }
 
 // user is a user as they are printed.
@@ -88,106 +76,131 @@ func (c userPasswd) Run(e *environmentOf) error {
 	})
 }
 
-// print shows what was done; a generated password is alone on stdout.
-func (p passwordSource) print(e *environmentOf, shown user, password string, asJSON bool, done string) error {
-	if p.Generate {
-		shown.Password = password
+// personOf is a user as they are listed.
+type personOf struct {
+	ID         int64      `json:"id"`
+	Name       string     `json:"name"`
+	Role       string     `json:"role"`
+	Issuer     string     `json:"issuer"` // empty for whoever has a password
+	Subject    string     `json:"subject"`
+	DisabledAt *time.Time `json:"disabledAt"`
+	CreatedAt  time.Time  `json:"createdAt"`
+}
+
+func showPerson(u store.User) personOf {
+	return personOf{
+		ID: u.ID, Name: u.Name, Role: u.Role, Issuer: u.Issuer, Subject: u.Subject, DisabledAt: u.DisabledAt, CreatedAt: u.CreatedAt.UTC(),
 	}
-	var err error
-	switch {
-	case asJSON:
-		err = e.printJSON(shown)
-	case p.Generate:
-		_, err = fmt.Fprintln(e.stdout, password)
-	default:
-		_, err = fmt.Fprintln(e.stdout, done)
+}
+
+type userList struct {
+	JSON bool `name:"json" help:"Print JSON."`
+}
+
+// Run lists all users.
+func (c userList) Run(e *environmentOf) error {
+	return e.withStore(func(s *store.Store) error {
+		rows, _, err := s.ListUsers(e, store.ListOptions{Limit: store.All, Sort: "name"})
+		if err != nil {
+			return err
+		}
+		list := shownAs(rows, showPerson)
+		if c.JSON {
+			return e.printJSON(list)
+		}
+		t := newTable(e.stdout, "ID", "NAME", "ROLE", "SIGNS IN BY", "CREATED", "STATE")
+		for _, u := range list {
+			by, state := u.Issuer, "enabled"
+			if by == "" {
+				by = "password"
+			}
+			if u.DisabledAt != nil {
+				state = "disabled " + day(u.DisabledAt)
+			}
+			t.row(u.ID, u.Name, u.Role, by, day(&u.CreatedAt), state)
+		}
+		return t.flush()
+	})
+}
+
+// namedUser is a command about one user.
+type namedUser struct {
+	Name string `arg:"" help:"Name of the user."`
+	JSON bool   `name:"json" help:"Print JSON."`
+}
+
+// find returns the user. Those of a sign-in provider keep their capitals.
+func (c namedUser) find(e *environmentOf, s *store.Store) (store.User, error) {
+	for _, name := range []string{c.Name, auth.FoldName(c.Name)} {
+		user, err := s.UserByName(e, name)
+		if !errors.Is(err, store.ErrNotFound) {
+			return user, err
+		}
 	}
+	return store.User{}, fmt.Errorf("there is no user %q", c.Name)
+}
+
+// change changes the user and says what was done.
+func (c namedUser) change(e *environmentOf, change auth.UserChange, done string) error {
+	return e.withStore(func(s *store.Store) error {
+		user, err := c.find(e, s)
+		if err != nil {
+			return err
+		}
+		if user, err = auth.ChangeUser(e, s, user.ID, change); err != nil {
+			return err
+		}
+		return c.tell(e, user, done)
+	})
+}
+
+func (c namedUser) tell(e *environmentOf, user store.User, done string) error {
+	if c.JSON {
+		return e.printJSON(showPerson(user))
+	}
+	_, err := fmt.Fprintf(e.stdout, done+"\n", user.Name)
 	return err
 }
 
-// read generates a password, asks a person for it twice, or takes the first
-// line of stdin.
-func (p passwordSource) read(e *environmentOf) (string, error) {
-	if p.Generate {
-		return auth.GeneratePassword(), nil
-	}
-	if terminal, ok := e.stdin.(*os.File); ok && isTerminal(terminal) {
-		return ask(e, terminal)
-	}
-	line, err := bufio.NewReader(io.LimitReader(e.stdin, 4<<10)).ReadString('\n')
-	if err != nil && !errors.Is(err, io.EOF) {
-		return "", fmt.Errorf("read password from stdin: %w", err)
-	}
-	if line = strings.TrimRight(line, "\r\n"); line == "" {
-		return "", usageError{errors.New("no password on stdin: give one line, or use --generate")}
-	}
-	return line, nil
+type userRole struct {
+	namedUser
+	Role string `arg:"" enum:"admin,viewer" help:"admin or viewer."`
 }
 
-func isTerminal(f *os.File) bool {
-	_, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
-	return err == nil
+// Run gives a user another role.
+func (c userRole) Run(e *environmentOf) error {
+	role := auth.Role(c.Role)
+	return c.change(e, auth.UserChange{Role: &role}, "%s is "+c.Role+" now")
 }
 
-// ask reads a password twice from a terminal that does not show it.
-func ask(e *environmentOf, terminal *os.File) (string, error) {
-	restore, err := hideInput(terminal)
-	if err != nil {
-		return "", err
-	}
-	defer restore()
-	lines := bufio.NewReader(terminal)
-	first, err := prompt(e, lines, "Password: ")
-	if err != nil {
-		return "", err
-	}
-	second, err := prompt(e, lines, "Again: ")
-	if err != nil {
-		return "", err
-	}
-	if first != second {
-		return "", usageError{errors.New("the two passwords differ")}
-	}
-	return first, nil
+type userDisable struct{ namedUser }
+
+// Run disables a user.
+func (c userDisable) Run(e *environmentOf) error {
+	disabled := true
+	return c.change(e, auth.UserChange{Disabled: &disabled}, "disabled %s")
 }
 
-// prompt asks one question. Reading a terminal cannot be cancelled, so an
-// interrupt leaves the read behind: the program is about to end.
-func prompt(e *environmentOf, lines *bufio.Reader, question string) (string, error) {
-	fmt.Fprint(e.stderr, question)
-	defer fmt.Fprintln(e.stderr)
-	type result struct {
-		line string
-		err  error
-	}
-	read := make(chan result, 1)
-	go func() {
-		line, err := lines.ReadString('\n')
-		read <- result{line, err}
-	}()
-	select {
-	case r := <-read:
-		if r.err != nil {
-			return "", fmt.Errorf("read password: %w", r.err)
+type userEnable struct{ namedUser }
+
+// Run enables a user.
+func (c userEnable) Run(e *environmentOf) error {
+	disabled := false
+	return c.change(e, auth.UserChange{Disabled: &disabled}, "enabled %s")
+}
+
+type userDelete struct{ namedUser }
+
+// Run deletes a user.
+func (c userDelete) Run(e *environmentOf) error {
+	return e.withStore(func(s *store.Store) error {
+		user, err := c.find(e, s)
+		if err != nil {
+			return err
 		}
-		return strings.TrimRight(r.line, "\r\n"), nil
-	case <-e.Done():
-		return "", fmt.Errorf("read password: %w", e.Err())
-	}
-}
-
-// hideInput turns a terminal's echo off (termios(3)).
-func hideInput(terminal *os.File) (restore func(), err error) {
-	fd := int(terminal.Fd())
-	before, err := unix.IoctlGetTermios(fd, unix.TCGETS)
-	if err != nil {
-		return nil, fmt.Errorf("look at the terminal: %w", err)
-	}
-	hidden := *before
-	hidden.Lflag &^= unix.ECHO
-	hidden.Lflag |= unix.ICANON | unix.ISIG
-	if err := unix.IoctlSetTermios(fd, unix.TCSETS, &hidden); err != nil {
-		return nil, fmt.Errorf("hide what is typed: %w", err)
-	}
-	return func() { _ = unix.IoctlSetTermios(fd, unix.TCSETS, before) }, nil
+		if err := s.DeleteUser(e, user.ID); err != nil {
+			return err
+		}
+		return c.tell(e, user, "deleted %s")
+	})
 }
