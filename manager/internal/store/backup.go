@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/mattn/go-sqlite3"
@@ -248,8 +249,8 @@ type Restored struct {
 
 // Restore puts a copy of the backup in a file in the place of an SQLite
 // database, at the current schema. Nothing is touched before the copy is
-// complete, checked and migrated. The former database is kept beside it. No
-// other process may have the database open.
+// complete, checked and migrated. The former database is in its place, or kept
+// beside it, at every moment. No other process may have the database open.
 //
 // Agents have gone on meanwhile, and so have people: every volume is pending
 // again, so that agents tell all of them anew; sessions are ended and tokens of
@@ -278,14 +279,11 @@ func Restore(ctx context.Context, database Database, file string) (Restored, err
 	if err := prepare(ctx, copied.Path); err != nil {
 		return Restored{}, errors.Join(fmt.Errorf("restore %s: %w", file, err), removeDatabase(copied.Path))
 	}
-	if done.Former, err = setAside(path); err != nil {
-		return Restored{}, errors.Join(fmt.Errorf("restore: %w", err), removeDatabase(copied.Path))
-	}
-	if err := takeName(copied.Path, path, false); err != nil {
-		return Restored{}, fmt.Errorf("restore: %w", err)
+	if done.Former, err = replaceDatabase(ctx, path, copied.Path); err != nil {
+		return done, errors.Join(fmt.Errorf("restore: %w", err), removeDatabase(copied.Path))
 	}
 	done.Path = path
-	return done, errors.Join(os.Chmod(path, fileMode), ownLikeFolder(path))
+	return done, nil
 }
 
 // requireFile tells what is no file apart from what is no database.
@@ -315,7 +313,11 @@ func prepare(ctx context.Context, path string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(s.beginAnew(ctx), s.Close(), os.Remove(path+".lock"))
+	if err := errors.Join(s.beginAnew(ctx), s.Close(), os.Remove(path+".lock")); err != nil {
+		return err
+	}
+	// What stays in its log is not in the one file that takes the name.
+	return errors.Join(foldLog(ctx, path), os.Chmod(path, fileMode), ownLikeFolder(path))
 }
 
 func (s *Store) beginAnew(ctx context.Context) error {
@@ -364,17 +366,79 @@ func requireUnopened(path string) error {
 	return nil
 }
 
-// setAside renames a database, with what has not been moved out of its log yet,
-// and returns its new name.
-func setAside(path string) (string, error) {
-	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
-		return "", nil
+// foldLog moves what is in the write-ahead log of a database into its file. No
+// log is left.
+func foldLog(ctx context.Context, path string) error {
+	conn, err := openConn(sqliteFile(path).dataSource(url.Values{"_synchronous": {"FULL"}}))
+	if err != nil {
+		return err
 	}
-	former := path + ".before-restore-" + time.Now().UTC().Format("20060102T150405.000Z")
-	for _, suffix := range []string{"-wal", "-shm", ""} {
-		if err := os.Rename(path+suffix, former+suffix); err != nil && !(suffix != "" && errors.Is(err, fs.ErrNotExist)) {
-			return "", fmt.Errorf("keep the former database: %w", err)
+	// Whoever closes a database last removes its log, unless that cannot be
+	// written back.
+	if err := errors.Join(execConn(ctx, conn, "PRAGMA wal_checkpoint(TRUNCATE)"), conn.Close()); err != nil {
+		return fmt.Errorf("write back the log of %s: %w", path, err)
+	}
+	if info, err := os.Stat(path + "-wal"); err == nil && info.Size() > 0 {
+		return fmt.Errorf("write back the log of %s: some of it is left", path)
+	}
+	return nil
+}
+
+// replaceDatabase gives a complete file the name of a database, and returns the
+// name under which the former database is kept. After an error that one is in
+// its place, as it was.
+func replaceDatabase(ctx context.Context, path, file string) (former string, err error) {
+	if _, err := os.Lstat(path); err == nil {
+		// One that is damaged keeps its log: there may be something in it.
+		_ = foldLog(ctx, path)
+	}
+	kept := path + ".before-restore-" + time.Now().UTC().Format("20060102T150405.000Z")
+	var undo []func() error
+	for _, suffix := range []string{"", "-wal"} {
+		// A second name, so that there is no moment at which it has none.
+		err := os.Link(path+suffix, kept+suffix)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return "", errors.Join(fmt.Errorf("keep the former database: %w", err), undoAll(undo))
+		}
+		if suffix == "" {
+			former = kept
+		}
+		undo = append(undo, func() error { return os.Remove(kept + suffix) })
+	}
+	// A log that stayed would be taken for that of the new file.
+	for _, suffix := range []string{"-wal", "-shm"} {
+		if err := os.Remove(path + suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return "", errors.Join(fmt.Errorf("put the log of the former database aside: %w", err), undoAll(undo))
+		}
+		if suffix == "-wal" {
+			undo = append(undo, func() error { return linkAgain(kept+suffix, path+suffix) })
 		}
 	}
-	return former, syncFolder(filepath.Dir(path))
+	if err := os.Rename(file, path); err != nil {
+		return "", errors.Join(err, undoAll(undo))
+	}
+	if err := syncFolder(filepath.Dir(path)); err != nil {
+		return former, fmt.Errorf("%s is restored (the former one is %q), but may not survive a power cut: %w", path, former, err)
+	}
+	return former, nil
+}
+
+// linkAgain gives a file its former name back, if it is there.
+func linkAgain(from, to string) error {
+	if err := os.Link(from, to); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// undoAll takes steps back, the last one first.
+func undoAll(steps []func() error) error {
+	var errs []error
+	for _, step := range slices.Backward(steps) {
+		errs = append(errs, step())
+	}
+	return errors.Join(errs...)
 }
