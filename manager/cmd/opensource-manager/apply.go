@@ -103,7 +103,7 @@ func readFile(e *environmentOf, name string) (shown string, data []byte, err err
 
 // formatOf tells JSON by the name, on stdin by the first character.
 func formatOf(name string, data []byte) manifest.Format {
-	if filepath.Ext(name) == ".json" || name == "-" && bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")) {
+	if filepath.Ext(name) == ".json" || name == "-" && bytes.HasPrefix(bytes.TrimSpace(manifest.WithoutBOM(data)), []byte("{")) {
 		return manifest.JSON
 	}
 	return manifest.YAML

@@ -233,7 +233,7 @@ func TestServices(t *testing.T) {
 		{"dns name", dns, func(s *inventory.Service) { s.DNSName = "_sip._tcp,evil" }, []string{"dnsName"}},
 		{"no dns name", dns, func(s *inventory.Service) { s.DNSName = "" }, []string{"dnsName"}},
 		{"record type", dns, func(s *inventory.Service) { s.RecordType = "TXT" }, []string{"recordType"}},
-		{"no type", dns, func(s *inventory.Service) { s.Type = "" }, []string{"type", "dnsName"}},
+		{"no type", dns, func(s *inventory.Service) { s.Type = "" }, []string{"type"}},
 		{"other type", dns, func(s *inventory.Service) { s.Type = "smtp" }, []string{"type"}},
 	}
 	for _, test := range tests {

@@ -174,6 +174,7 @@ func (s *Service) Normalise(reserved []int) error {
 		s.normaliseDNS(f)
 	case "":
 		f["type"] = "is required"
+		return f.err()
 	default:
 		f["type"] = fmt.Sprintf(`%s is not a type of service: "http", "transport" or "dns"`, quoted(string(s.Type)))
 		return f.err()

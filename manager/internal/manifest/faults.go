@@ -60,10 +60,14 @@ func (f *faults) add(at Place, path, format string, args ...any) {
 	*f = append(*f, Fault{Place: at, Path: path, Message: fmt.Sprintf(format, args...)})
 }
 
-// field adds a fault of a record's field.
+// field adds a fault of a record's field, unless it has one already.
 func (f *faults) field(r *record, name, format string, args ...any) {
-	at, path := r.where(name)
 	r.broken = true
+	if r.told[name] {
+		return
+	}
+	at, path := r.where(name)
+	r.told[name] = true
 	f.add(at, path, format, args...)
 }
 

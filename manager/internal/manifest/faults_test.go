@@ -50,8 +50,10 @@ func TestFaults(t *testing.T) {
 			[]string{
 				"site.yaml:3:8: nodes: has to be a list, not a mapping of fields",
 				"site.yaml:5:5: containers[0]: has to be a mapping of fields, not a word or number",
+				"site.yaml:6:5: containers[1].node: is required",
 				"site.yaml:6:15: containers[1].hostname: has to be a text, not a list",
 				"site.yaml:7:5: containers[2].node: is required",
+				"site.yaml:9:9: containers[2].services[0].externalDomain: is required",
 				`site.yaml:9:36: containers[2].services[0].internalPort: "x" is not a whole number above 0`,
 				`site.yaml:9:53: containers[2].services[0].authRequired: "yes" is neither true nor false`,
 				"site.yaml:9:76: containers[2].services[0].externalHostname: has to be a text, not a mapping of fields",
@@ -127,6 +129,30 @@ containers:
 				`site.yaml:6:36: nodes[1].type: "x" is not a type of node: "proxmox" or "none"`,
 			},
 		},
+		{
+			"a fault beside others",
+			"version: 1\nsite:\n  name: lab\n  gatway: 192.0.2.1\n  portRange: x\nnodes:\n  - {name: n, colour: red, type: vmware, ipv4Address: 192.0.2.5}\ncontainers:\n" +
+				"  - hostname: a\n    node: n\n    owner: [x]\n    ipv4Address: 192.0.2.5\n    macAddress: 02\n    services:\n" +
+				"      - {type: transport, internalPort: 1, protocol: tcp, externalPort: 8080}\n" +
+				"      - {type: transport, internalPort: yes, protocol: sctp, externalPort: 443}\n" +
+				"  - {hostname: b, node: n, services: [{type: transport, internalPort: 1, protocol: tcp, externalPort: 8080, prt: 1}]}\n" +
+				"  - {hostname: c, node: n, sevices: [], services: [{type: transport, internalPort: 1, protocol: tcp, externalPort: 8080}]}\n",
+			[]string{
+				"site.yaml:4:3: site.gatway: there is no such field; did you mean gateway?",
+				`site.yaml:5:14: site.portRange: "x" is not a range of ports such as 2000-2999, from 1 to 65535`,
+				"site.yaml:7:15: nodes[0].colour: there is no such field: one of ipv4Address, name, type",
+				`site.yaml:7:34: nodes[0].type: "vmware" is not a type of node: "proxmox" or "none"`,
+				"site.yaml:11:12: containers[0].owner: has to be a text, not a list",
+				`site.yaml:12:18: containers[0].ipv4Address: the address 192.0.2.5 is already in use in this site (node "n")`,
+				`site.yaml:13:17: containers[0].macAddress: "02" is not a MAC address such as 02:00:00:00:00:01`,
+				`site.yaml:16:41: containers[0].services[1].internalPort: "yes" is not a whole number above 0`,
+				`site.yaml:16:56: containers[0].services[1].protocol: "sctp" is not a protocol: "tcp" or "udp"`,
+				"site.yaml:16:76: containers[0].services[1].externalPort: port 443 is reserved for the host itself",
+				"site.yaml:17:109: containers[1].services[0].prt: there is no such field: one of authRequired, backendProtocol, dnsName, externalDomain, externalHostname, externalPort, internalPort, protocol, recordType, type",
+				"site.yaml:18:28: containers[2].sevices: there is no such field; did you mean services?",
+				`site.yaml:18:116: containers[2].services[0].externalPort: tcp port 8080 is already in use in this site (container "b")`,
+			},
+		},
 		{"not closed", site + "nodes: [{name: a}\n", []string{"site.yaml:3:8: sequence end token ']' not found"}},
 		{"a wrong indentation", site + "nodes:\n  - name: a\n   type: none\n", nil},
 		{"a key twice", site + "nodes: []\nnodes: []\n", nil},
@@ -160,6 +186,31 @@ containers:
 			}
 			t.Log(found.Faults[0], time.Since(begun))
 		})
+	}
+}
+
+// A container that cannot be tried does not let the node go on which it is.
+func TestAFaultBesideWhatIsPruned(t *testing.T) {
+	s := storetest.Open(t)
+	mustApply(t, s, site+"nodes: [{name: old}]\ncontainers: [{hostname: a, node: old}]\n", manifest.Options{})
+	_, err := apply(t, s, site+"nodes: [{name: new}]\ncontainers: [{hostname: a, node: knew}]\n", manifest.Options{Prune: true})
+	wantFaults(t, err, `site.yaml:4:34: containers[0].node: there is no node "knew"; did you mean new?`)
+}
+
+// Some editors begin a file with a mark that is no part of it.
+func TestByteOrderMark(t *testing.T) {
+	for format, text := range map[manifest.Format]string{
+		manifest.YAML: "\ufeffversion: 1\nsite: {name: lab, gatway: x}\n", manifest.JSON: "\ufeff{\"version\": 1,\n\"site\": {\"name\": \"lab\", \"gatway\": 1}}",
+	} {
+		manifests, err := manifest.Read("f", []byte(text), format)
+		if err != nil {
+			t.Errorf("%s: %v", format, err)
+			continue
+		}
+		_, err = manifest.Apply(t.Context(), storetest.Open(t), manifests, manifest.Options{})
+		if err == nil || !strings.HasPrefix(err.Error(), "f:2:") || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v", format, err)
+		}
 	}
 }
 

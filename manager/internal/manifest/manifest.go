@@ -84,7 +84,9 @@ type record struct {
 	path   string // such as containers[2], "" for the document
 	at     Place
 	fields map[string]Place
-	broken bool // has faults already: further ones would only repeat them
+	known  map[string]setter // of its kind
+	told   map[string]bool   // fields with a fault: further ones would only repeat it
+	broken bool              // cannot be tried, even without those fields
 }
 
 // where is the place and the path of a field, those of the record if the field

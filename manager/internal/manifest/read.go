@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"bytes"
 	"fmt"
 	"maps"
 	"slices"
@@ -24,7 +25,7 @@ func Read(file string, data []byte, format Format) ([]*Manifest, error) {
 	if len(data) > MaxSize {
 		return nil, oneFault(Place{File: file}, "%d bytes, more than %d", len(data), MaxSize)
 	}
-	documents, err := parse(file, data, format)
+	documents, err := parse(file, WithoutBOM(data), format)
 	if err != nil {
 		return nil, err
 	}
@@ -40,6 +41,9 @@ func Read(file string, data []byte, format Format) ([]*Manifest, error) {
 	}
 	return manifests, nil
 }
+
+// WithoutBOM is a text without the mark that some editors put before UTF-8.
+func WithoutBOM(data []byte) []byte { return bytes.TrimPrefix(data, []byte("\ufeff")) }
 
 func parse(file string, data []byte, format Format) ([]*value, error) {
 	if format == JSON {
@@ -180,23 +184,31 @@ func (d *decoder) volume(path string, v *value) *Volume {
 	return r
 }
 
-// check adds what is wrong with a record's values, unless some of them could not
-// even be read.
+// check adds what is wrong with a record's values. Those are then taken for
+// absent, so that the rest of the record can be tried all the same, and with it
+// what belongs to it: whoever mends a file wants to know everything at once.
 func (d *decoder) check(r *record, normalise func() error) {
-	if !r.broken {
-		d.of(r, normalise())
+	if r.broken {
+		return
 	}
+	d.of(r, normalise())
+	for field, told := range r.told {
+		if clear := r.known[field]; told && clear != nil {
+			clear(d, "", &value{kind: kindNull})
+		}
+	}
+	r.broken = normalise() != nil
 }
 
 // fields reads a mapping into a record.
 func (d *decoder) fields(r *record, v *value, path string, known map[string]setter) {
-	r.path, r.at, r.fields = path, v.at, map[string]Place{}
+	r.path, r.at, r.known = path, v.at, known
+	r.fields, r.told = map[string]Place{}, map[string]bool{}
 	if v.kind != kindMapping {
 		r.broken = true
 		d.add(v.at, path, "has to be a mapping of fields, not %s", v.kind)
 		return
 	}
-	before := len(d.faults)
 	for i, field := range v.fields {
 		set, found := known[field.name]
 		full := field.name
@@ -208,14 +220,17 @@ func (d *decoder) fields(r *record, v *value, path string, known map[string]sett
 			d.add(field.at, full, "is given twice")
 			continue
 		case !found:
-			d.add(field.at, full, "%s", unknown(field.name, known))
+			hint, meant := unknown(field.name, known)
+			d.add(field.at, full, "%s", hint)
+			r.told[meant] = true // that it is missing would only repeat this
 			continue
 		}
 		r.fields[field.name] = field.value.at
+		before := len(d.faults)
 		set(d, full, field.value)
+		// A list's own records have faults of their own.
+		r.told[field.name] = slices.ContainsFunc(d.faults[before:], func(f Fault) bool { return f.Path == full })
 	}
-	// A list's own records have faults of their own.
-	r.broken = slices.ContainsFunc(d.faults[before:], func(f Fault) bool { return !strings.Contains(strings.TrimPrefix(f.Path, path), "[") })
 }
 
 // elsewhere says what became of fields that the API has, and manifests have not.
@@ -231,15 +246,17 @@ var elsewhere = map[string]string{
 	"apiVersion":       "write version: 1",
 }
 
-func unknown(name string, known map[string]setter) string {
+// unknown says what to do about a field that there is not, and which one may have
+// been meant.
+func unknown(name string, known map[string]setter) (hint, meant string) {
 	if hint, found := elsewhere[name]; found {
-		return hint
+		return hint, named(name)
 	}
 	names := slices.Sorted(maps.Keys(known))
 	if similar := nearest(name, names); similar != "" {
-		return fmt.Sprintf("there is no such field; did you mean %s?", similar)
+		return fmt.Sprintf("there is no such field; did you mean %s?", similar), similar
 	}
-	return "there is no such field: one of " + strings.Join(names, ", ")
+	return "there is no such field: one of " + strings.Join(names, ", "), ""
 }
 
 func (k kind) String() string {
@@ -255,6 +272,7 @@ func text(into *string) setter {
 	return func(d *decoder, path string, v *value) {
 		switch v.kind {
 		case kindNull:
+			*into = ""
 		case kindText, kindPlain:
 			*into = v.text
 		default:
@@ -267,6 +285,7 @@ func text(into *string) setter {
 func number(into *int) setter {
 	return func(d *decoder, path string, v *value) {
 		if v.kind == kindNull {
+			*into = 0
 			return
 		}
 		n, err := strconv.Atoi(v.text)
@@ -288,6 +307,7 @@ func boolean(into *bool) setter {
 	return func(d *decoder, path string, v *value) {
 		switch {
 		case v.kind == kindNull:
+			*into = false
 		case v.kind != kindPlain && v.kind != kindBool:
 			d.add(v.at, path, "has to be true or false, not %s", v.kind)
 		case v.text != "true" && v.text != "false":
@@ -302,7 +322,7 @@ func boolean(into *bool) setter {
 func list[R any](into *[]*R, read func(d *decoder, path string, v *value) *R) setter {
 	return func(d *decoder, path string, v *value) {
 		switch v.kind {
-		case kindNull:
+		case kindNull: // none
 		case kindList:
 			for i, item := range v.items {
 				*into = append(*into, read(d, fmt.Sprintf("%s[%d]", path, i), item))

@@ -44,7 +44,7 @@ type Change[T any] struct {
 	Before, After *T
 	// Err is why Apply refused it: an *InvalidError, a *ConflictError, or
 	// ErrRefused if what it depends on was refused. A change that has an Err before
-	// is not made.
+	// is refused like one that Apply finds wrong.
 	Err error
 }
 
@@ -77,7 +77,8 @@ type (
 	}
 )
 
-// Changes are made together or not at all. They name no record twice.
+// Changes are made together or not at all. They name no record twice, and delete
+// neither sites nor domains.
 type Changes struct {
 	// Dry is to find out what is wrong with them, and to make none.
 	Dry bool
@@ -177,7 +178,7 @@ func appendTo[T any](list *[]T, query *gorm.DB) error {
 // holds a value any more that is given up when others take it, whoever is
 // deleted has nothing any more, and what looks at others is checked at the end.
 func (s *Store) apply(tx *gorm.DB, c *Changes) error {
-	a := &applying{tx: tx, store: s, changes: c}
+	a := &applying{tx: tx, store: s, changes: c, refused: c.refused()}
 	for _, step := range []func() error{
 		a.writeSites, a.writeDomains, a.deleteParts, a.makeWay,
 		a.writeNodes, a.writeContainers, a.writeServices, a.writeVolumes, a.deleteOwners,
@@ -191,6 +192,16 @@ func (s *Store) apply(tx *gorm.DB, c *Changes) error {
 		return ErrRefused
 	}
 	return nil
+}
+
+// refused reports whether some of the changes are not to be made.
+func (c *Changes) refused() bool {
+	return slices.ContainsFunc(c.Sites, func(c *SiteChange) bool { return c.Err != nil }) ||
+		slices.ContainsFunc(c.Domains, func(c *DomainChange) bool { return c.Err != nil }) ||
+		slices.ContainsFunc(c.Nodes, func(c *NodeChange) bool { return c.Err != nil }) ||
+		slices.ContainsFunc(c.Containers, func(c *ContainerChange) bool { return c.Err != nil }) ||
+		slices.ContainsFunc(c.Services, func(c *ServiceChange) bool { return c.Err != nil }) ||
+		slices.ContainsFunc(c.Volumes, func(c *VolumeChange) bool { return c.Err != nil })
 }
 
 type applying struct {
@@ -234,12 +245,18 @@ func each[C any](changes []C, act func(C) error) error {
 
 func (a *applying) writeSites() error {
 	return each(a.changes.Sites, func(c *SiteChange) error {
+		if c.After == nil {
+			return errors.New("apply changes: a site cannot be deleted by them")
+		}
 		return writeChange(a, &c.Change, func(tx *gorm.DB) error { return write(tx, c.Before, c.After, c.After.unique()...) })
 	})
 }
 
 func (a *applying) writeDomains() error {
 	return each(a.changes.Domains, func(c *DomainChange) error {
+		if c.After == nil {
+			return errors.New("apply changes: an external domain cannot be deleted by them")
+		}
 		if c.DefaultSite != nil {
 			if c.DefaultSite.Err != nil {
 				c.Err = ErrRefused
@@ -410,7 +427,11 @@ func (a *applying) writeContainers() error {
 func (a *applying) writeServices() error {
 	reserved, from := a.reservedPorts(), map[portSpace]int{}
 	return each(a.changes.Services, func(c *ServiceChange) error {
-		if c.After == nil || c.Err != nil || c.Container.Err != nil || c.Domain != nil && c.Domain.Err != nil {
+		if c.After == nil || c.Err != nil {
+			return nil
+		}
+		if c.Container.Err != nil || c.Domain != nil && c.Domain.Err != nil {
+			c.Err = ErrRefused
 			return nil
 		}
 		c.After.SiteID, c.After.ContainerID = c.Container.After.SiteID, c.Container.After.ID
@@ -457,7 +478,11 @@ func (a *applying) reservedPorts() map[portSpace][]int {
 
 func (a *applying) writeVolumes() error {
 	return each(a.changes.Volumes, func(c *VolumeChange) error {
-		if c.After == nil || c.Err != nil || c.Container.Err != nil {
+		if c.After == nil || c.Err != nil {
+			return nil
+		}
+		if c.Container.Err != nil {
+			c.Err = ErrRefused
 			return nil
 		}
 		c.After.ContainerID = c.Container.After.ID
