@@ -42,6 +42,7 @@ type CheckIn struct {
 	log       *slog.Logger
 	now       func() time.Time
 	known     knownAgents
+	odd       oddReports
 }
 
 // NewCheckIn returns the handler of check-ins.
@@ -64,6 +65,7 @@ func (h *CheckIn) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		Refuse(w, r, err)
 		return
 	}
+	h.odd.tell(h.log, told)
 	current, err := h.take(r, told, versions, broken)
 	switch {
 	case errors.Is(err, store.ErrNotFound) && !carriesCredentials(r):

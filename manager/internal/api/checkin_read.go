@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"math"
 	"mime"
 	"net/http"
+	"reflect"
 	"strconv"
 	"strings"
 	"time"
@@ -32,6 +34,7 @@ type told struct {
 	clock    agentClock
 	report   *checkin.Request // without volumes; not changed any more
 	volumes  map[int64]checkin.VolumeReport
+	odd      oddities  // left out
 	at       time.Time // by the manager's clock
 }
 
@@ -45,7 +48,9 @@ func (t *told) forget(volumes []int64) {
 }
 
 // wireCheckIn is the body as it is sent. Types are never coerced and unknown
-// fields are ignored; null is the same as absent.
+// fields are ignored; null is the same as absent. Only what a check-in cannot do
+// without is refused if it is odd, and what is too much; any other odd value is
+// as good as absent: an agent has to be heard, whatever its host tells it.
 type wireCheckIn struct {
 	SiteID       int64                            `json:"siteId"`
 	Hostname     string                           `json:"hostname"`
@@ -76,10 +81,14 @@ func readCheckIn(w http.ResponseWriter, r *http.Request) (*told, error) {
 		return nil, err
 	}
 	var wire wireCheckIn
+	odd := oddities{}
 	if err := json.Unmarshal(body, &wire); err != nil {
-		return nil, notDecoded(err)
+		if err := notDecoded(err); err != nil {
+			return nil, err
+		}
+		decodeTolerant(body, reflect.ValueOf(&wire).Elem(), "", odd)
 	}
-	return wire.check()
+	return wire.check(odd)
 }
 
 func isJSON(contentType string) bool {
@@ -119,62 +128,58 @@ func readAtMost(body io.Reader, announced int64) ([]byte, error) {
 	return read, err
 }
 
-// notDecoded says what is wrong with JSON without the decoder's own words.
-func notDecoded(err error) *Error {
-	var wrongType *json.UnmarshalTypeError
-	if errors.As(err, &wrongType) && wrongType.Field != "" {
-		return invalidFields(map[string]string{wrongType.Field: "must not be of type " + wrongType.Value})
-	}
-	if errors.As(err, &wrongType) {
-		return invalidFields(map[string]string{"body": "must be an object"})
-	}
+// notDecoded says what is wrong with JSON without the decoder's own words. It is
+// nil if only single values are.
+func notDecoded(err error) error {
 	var syntax *json.SyntaxError
 	if errors.As(err, &syntax) {
 		return &Error{Status: http.StatusBadRequest, Code: "malformed_json", Message: "the body is not valid JSON, at byte " + strconv.FormatInt(syntax.Offset, 10)}
 	}
-	// Left are values that parse themselves: times.
-	return invalidFields(map[string]string{"body": "a time is not in the form of RFC 3339"})
+	var wrongType *json.UnmarshalTypeError
+	if errors.As(err, &wrongType) && wrongType.Field == "" {
+		return invalidFields(map[string]string{"body": "must be an object"})
+	}
+	return nil
 }
 
-// check folds the values and names every fault by its field.
-func (c *wireCheckIn) check() (*told, error) {
+// check folds the values, names every fault by its field, and drops what is odd.
+func (c *wireCheckIn) check(odd oddities) (*told, error) {
 	faults := map[string]string{}
 	if c.SiteID <= 0 {
-		faults["siteId"] = "is required: a number from 1"
+		faults["siteId"] = cmp.Or(odd["siteId"], "is required: a number from 1")
 	}
 	// A full name is taken, too: some hosts are named so, and it tells hosts of
 	// one short name apart.
 	hostname, err := checkin.ParseDomain(c.Hostname)
 	switch {
 	case c.Hostname == "":
-		faults["hostname"] = "is required: the name of the agent's host"
+		faults["hostname"] = cmp.Or(odd["hostname"], "is required: the name of the agent's host")
 	case err != nil:
 		faults["hostname"] = err.Error()
 	}
-	if c.IPv4Address != "" {
-		if _, err := checkin.ParseIPv4(string(c.IPv4Address)); err != nil {
-			faults["ipv4Address"] = err.Error()
-		}
+	if _, err := checkin.ParseIPv4(string(c.IPv4Address)); c.IPv4Address != "" && err != nil {
+		odd["ipv4Address"], c.IPv4Address = err.Error(), ""
 	}
-	services := c.checkServices(faults)
-	volumes := c.checkVolumes(faults)
+	services := c.checkServices(faults, odd)
+	volumes := c.checkVolumes(faults, odd)
 	if len(faults) > 0 {
 		return nil, invalidFields(faults)
 	}
 	report := &checkin.Request{
 		SiteID: c.SiteID, Hostname: hostname, CurrentTime: c.CurrentTime.seconds, IPv4Address: c.IPv4Address,
 		Services: services, Agent: c.Agent, Host: c.Host, Running: c.Running, Certificates: c.Certificates, Guard: c.Guard,
-		Probes: probed(c.Probes),
+		Probes: probed(c.Probes, odd),
 	}
 	cleanReport(report)
-	return &told{siteID: c.SiteID, hostname: hostname, clock: c.CurrentTime, volumes: volumes, report: report}, nil
+	return &told{siteID: c.SiteID, hostname: hostname, clock: c.CurrentTime, volumes: volumes, report: report, odd: odd}, nil
 }
 
-// probed leaves out what is null: it was not probed, which is not "all is well".
-func probed(wire map[string]*checkin.Probe) map[string]checkin.Probe {
+// probed leaves out what is null or odd: it was not probed, which is not "all is
+// well".
+func probed(wire map[string]*checkin.Probe, odd oddities) map[string]checkin.Probe {
 	var probes map[string]checkin.Probe
 	for name, probe := range wire {
-		if probe == nil {
+		if probe == nil || odd["probes."+name+".hop"] != "" {
 			continue
 		}
 		if probes == nil {
@@ -185,7 +190,7 @@ func probed(wire map[string]*checkin.Probe) map[string]checkin.Probe {
 	return probes
 }
 
-func (c *wireCheckIn) checkServices(faults map[string]string) map[string]checkin.ServiceReport {
+func (c *wireCheckIn) checkServices(faults map[string]string, odd oddities) map[string]checkin.ServiceReport {
 	if len(c.Services) > maxServices {
 		faults["services"] = fmt.Sprintf("%d services are more than %d", len(c.Services), maxServices)
 		return nil
@@ -199,30 +204,26 @@ func (c *wireCheckIn) checkServices(faults map[string]string) map[string]checkin
 			delete(c.Services, name) // null, or as good as that
 			continue
 		}
-		if fault := checkService(&report); fault != "" {
-			faults["services."+name] = fault
-			continue
-		}
+		checkService(&report, "services."+name, odd)
 		c.Services[name] = report
 	}
 	return c.Services
 }
 
-func checkService(report *checkin.ServiceReport) string {
+func checkService(report *checkin.ServiceReport, field string, odd oddities) {
 	switch report.LastApply {
-	case "":
-		report.LastApply = checkin.ApplyUnknown
-	case checkin.ApplySuccess, checkin.ApplyFailure, checkin.ApplyUnknown:
+	case "", checkin.ApplySuccess, checkin.ApplyFailure, checkin.ApplyUnknown:
 	default:
-		return `lastApply is "success", "failure" or "unknown"`
+		odd[field+".lastApply"], report.LastApply = `is not "success", "failure" or "unknown"`, ""
 	}
-	if report.State == "" {
-		report.State = checkin.StateUnknown
+	if len(report.State) > maxShortText {
+		odd[field+".state"], report.State = "is not one word", ""
 	}
-	if len(report.State) > maxShortText || len(report.Outcome) > maxShortText {
-		return "state and outcome are one word"
+	if len(report.Outcome) > maxShortText {
+		odd[field+".outcome"], report.Outcome = "is not one word", ""
 	}
-	return ""
+	report.LastApply = cmp.Or(report.LastApply, checkin.ApplyUnknown)
+	report.State = cmp.Or(report.State, checkin.StateUnknown)
 }
 
 // isServiceName allows the names of systemd units, in short form.
@@ -239,7 +240,7 @@ func isServiceName(name string) bool {
 	return true
 }
 
-func (c *wireCheckIn) checkVolumes(faults map[string]string) map[int64]checkin.VolumeReport {
+func (c *wireCheckIn) checkVolumes(faults map[string]string, odd oddities) map[int64]checkin.VolumeReport {
 	if len(c.Volumes) > maxVolumes {
 		faults["volumes"] = fmt.Sprintf("%d results are more than %d", len(c.Volumes), maxVolumes)
 		return nil
@@ -252,10 +253,10 @@ func (c *wireCheckIn) checkVolumes(faults map[string]string) map[int64]checkin.V
 		id, err := strconv.ParseInt(key, 10, 64)
 		switch {
 		case err != nil || id <= 0 || strconv.FormatInt(id, 10) != key:
-			faults["volumes"] = "a key is the id of a volume"
+			odd["volumes."+key] = "is not named by the id of a volume"
 		case result == nil:
 		case result.Applied == nil:
-			faults["volumes."+key] = "applied is required"
+			odd["volumes."+key] = "has no applied"
 		default:
 			volumes[id] = checkin.VolumeReport{
 				Applied: *result.Applied, Message: checkin.CleanMessage(result.Message, checkin.MaxMessage),
