@@ -1,46 +1,119 @@
 package store
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
 	"gorm.io/gorm"
+
+	"opensource.internal/agent/checkin"
 )
 
 // siteResources are the records of the audit log that a site's snapshot is made
-// of.
+// of, next to external domains.
 var siteResources = []string{"site", "node", "container", "service", "volume"}
 
-// nameAuthors notes in a revision who has changed the site since an entry of the
-// audit log. Domains are those whose changes are changes of the site.
-func nameAuthors(tx *gorm.DB, row *Revision, since int64, domains []ExternalDomain) error {
-	row.ChangedBy, row.Audited = []string{}, since
-	ids := make([]int64, 0, len(domains))
-	for _, domain := range domains {
-		ids = append(ids, domain.ID)
-	}
-	var entries []AuditEntry
-	err := tx.Select("id", "actor_kind", "actor_name").
-		Where("id > ? AND action NOT IN ?", since, []Action{ActionConfirmRemovals, ActionPin, ActionUnpin, ActionPublish}).
-		Where("(site_id = ? AND resource IN ?) OR (resource = 'external_domain' AND resource_id IN ?)", row.SiteID, siteResources, ids).
-		Order("id").Find(&entries).Error
+// noChanges are what is done to a site without changing what is in it.
+var noChanges = []Action{ActionConfirmRemovals, ActionPin, ActionUnpin, ActionPublish}
+
+// deed is the first change of a site by somebody, at an entry of the audit log.
+type deed struct {
+	Entry     int64
+	ActorKind ActorKind
+	ActorName string
+}
+
+// nameAuthors notes in a revision who has changed the site since the revision
+// before, which held was, and domains are those it has by now.
+func nameAuthors(tx *gorm.DB, row *Revision, since int64, was checkin.Snapshot, domains []ExternalDomain) error {
+	ofRecords, err := deedsInSite(tx, row.SiteID, since)
 	if err != nil {
-		return fmt.Errorf("read who has changed site %d: %w", row.SiteID, err)
+		return err
 	}
-	for _, entry := range entries {
-		if name := authorName(entry.Actor); !slices.Contains(row.ChangedBy, name) {
+	ofDomains, err := deedsOnDomains(tx, row.SiteID, since, was, domains)
+	if err != nil {
+		return err
+	}
+	deeds := append(ofRecords, ofDomains...)
+	slices.SortFunc(deeds, func(a, b deed) int { return cmp.Compare(a.Entry, b.Entry) })
+	row.ChangedBy = []string{}
+	for _, d := range deeds {
+		if name := d.author(); !slices.Contains(row.ChangedBy, name) {
 			row.ChangedBy = append(row.ChangedBy, name)
 		}
-		row.Audited = entry.ID
 	}
+	// All that was done until now goes with this revision, or with none.
+	if err := tx.Model(&AuditEntry{}).Select("COALESCE(MAX(id), 0)").Scan(&row.Audited).Error; err != nil {
+		return fmt.Errorf("read the end of the audit log: %w", err)
+	}
+	row.Audited = max(row.Audited, since)
 	return nil
 }
 
-// authorName tells a person from a key of the same name.
-func authorName(who Actor) string {
-	switch who.Kind {
-	case ActorUser, ActorSystem:
-		return who.Name
+// deedsInSite are the first ones of everybody: a site may have had thousands of
+// changes.
+func deedsInSite(tx *gorm.DB, siteID, since int64) ([]deed, error) {
+	var deeds []deed
+	err := tx.Model(&AuditEntry{}).Select("MIN(id) AS entry", "actor_kind", "actor_name").
+		Where("id > ? AND site_id = ? AND resource IN ? AND action NOT IN ?", since, siteID, siteResources, noChanges).
+		Group("actor_kind, actor_name").Scan(&deeds).Error
+	if err != nil {
+		return nil, fmt.Errorf("read who has changed site %d: %w", siteID, err)
 	}
-	return fmt.Sprintf("%s (%s)", who.Name, who.Kind)
+	return deeds, nil
+}
+
+// deedsOnDomains are the changes of external domains that the site had in the
+// revision before, by names, or has by now.
+func deedsOnDomains(tx *gorm.DB, siteID, since int64, was checkin.Snapshot, domains []ExternalDomain) ([]deed, error) {
+	var entries []AuditEntry
+	err := tx.Where("id > ? AND resource = ?", since, ExternalDomain{}.subject().Resource).Order("id").Find(&entries).Error
+	if err != nil {
+		return nil, fmt.Errorf("read who has changed external domains: %w", err)
+	}
+	names, ids := map[string]bool{}, map[int64]bool{}
+	for _, domain := range was.NGINX.ExternalDomains {
+		names[domain.Name] = true
+	}
+	for _, domain := range domains {
+		ids[domain.ID] = true
+	}
+	var deeds []deed
+	for _, entry := range entries {
+		ids[entry.ResourceID] = ids[entry.ResourceID] || names[entry.formerName()]
+		if ids[entry.ResourceID] && !entry.onlyMoves(siteID) {
+			deeds = append(deeds, deed{entry.ID, entry.Actor.Kind, entry.Actor.Name})
+		}
+	}
+	return deeds, nil
+}
+
+// formerName is the name that the record had before.
+func (e AuditEntry) formerName() string {
+	if name, renamed := e.Before["name"].(string); renamed {
+		return name
+	}
+	return e.Name
+}
+
+// onlyMoves says that an external domain got another default site, and that it
+// was the default of a site neither before nor afterwards.
+func (e AuditEntry) onlyMoves(siteID int64) bool {
+	const field = "defaultSiteId"
+	if e.Action != ActionUpdate || len(e.After) != 1 {
+		return false
+	}
+	now, moved := e.After[field]
+	// Numbers are floats in JSON that is read without a type.
+	return moved && now != float64(siteID) && e.Before[field] != float64(siteID)
+}
+
+// author tells a person from a key of the same name.
+func (d deed) author() string {
+	switch d.ActorKind {
+	case ActorUser, ActorSystem:
+		return d.ActorName
+	}
+	return fmt.Sprintf("%s (%s)", d.ActorName, d.ActorKind)
 }

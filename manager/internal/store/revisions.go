@@ -31,7 +31,7 @@ type Revision struct {
 	// what for.
 	PublishedBy string
 	Note        string
-	// Audited is the last entry of the audit log that it goes with.
+	// Audited is how far the audit log was read for ChangedBy: an entry's id.
 	Audited int64
 }
 
@@ -193,7 +193,7 @@ func publishInventory(tx *gorm.DB, siteID int64, by, note string, encode Encode)
 	if err != nil {
 		return Published{}, err
 	}
-	row, err := keepRevision(tx, Revision{SiteID: siteID, ETag: etag, Data: data, PublishedBy: by, Note: note}, content.Domains)
+	row, err := keepRevision(tx, Revision{SiteID: siteID, ETag: etag, Data: data, PublishedBy: by, Note: note}, &content)
 	if err != nil {
 		return Published{}, err
 	}
@@ -201,8 +201,9 @@ func publishInventory(tx *gorm.DB, siteID int64, by, note string, encode Encode)
 }
 
 // keepRevision keeps a revision with the next number, unless the latest one is
-// the same. Domains are those whose changes are changes of the site.
-func keepRevision(tx *gorm.DB, next Revision, domains []ExternalDomain) (Revision, error) {
+// the same. Content is what it was made of, nil if it is the content of another
+// revision once more, which nobody has changed.
+func keepRevision(tx *gorm.DB, next Revision, content *Inventory) (Revision, error) {
 	var latest []Revision
 	if err := tx.Where("site_id = ?", next.SiteID).Order("number DESC").Limit(1).Find(&latest).Error; err != nil {
 		return Revision{}, fmt.Errorf("read latest revision of site %d: %w", next.SiteID, err)
@@ -214,9 +215,13 @@ func keepRevision(tx *gorm.DB, next Revision, domains []ExternalDomain) (Revisio
 		}
 	}
 	next.Number = before.Number + 1
-	next.Summary = summarise(before.Data, next.Data)
-	if err := nameAuthors(tx, &next, before.Audited, domains); err != nil {
-		return Revision{}, err
+	next.ChangedBy, next.Audited = []string{}, before.Audited
+	was, summary := summarise(before.Data, next.Data)
+	next.Summary = summary
+	if content != nil {
+		if err := nameAuthors(tx, &next, before.Audited, was, content.Domains); err != nil {
+			return Revision{}, err
+		}
 	}
 	if err := tx.Create(&next).Error; err != nil {
 		return Revision{}, fmt.Errorf("keep revision %d of site %d: %w", next.Number, next.SiteID, err)
@@ -224,21 +229,22 @@ func keepRevision(tx *gorm.DB, next Revision, domains []ExternalDomain) (Revisio
 	return next, nil
 }
 
-// summarise counts what differs between two snapshots. One that cannot be read
-// is no reason not to publish.
-func summarise(before, after []byte) revision.Summary {
-	was, is := checkin.Bootstrap(), checkin.Snapshot{}
+// summarise reads a snapshot and counts what differs in the next one. One that
+// cannot be read is no reason not to publish.
+func summarise(before, after []byte) (was checkin.Snapshot, summary revision.Summary) {
+	was = checkin.Bootstrap()
 	var err error
 	if before != nil {
 		was, err = checkin.ParseSnapshot(before)
 	}
-	if err == nil {
-		is, err = checkin.ParseSnapshot(after)
-	}
 	if err != nil {
-		return revision.Summary{}
+		return checkin.Bootstrap(), revision.Summary{}
 	}
-	return revision.Summarise(revision.Compare(was, is))
+	is, err := checkin.ParseSnapshot(after)
+	if err != nil {
+		return was, revision.Summary{}
+	}
+	return was, revision.Summarise(revision.Compare(was, is))
 }
 
 // readInventory reads an Inventory, or returns ErrNotFound.

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -143,6 +144,105 @@ func testPublishSite(t *testing.T, s *store.Store) {
 	}
 	_, err = s.ReadInventory(ctx, 99)
 	wantNotFound(t, err)
+}
+
+// encodeDomains is a snapshot with the site's name and its external domains.
+func encodeDomains(i store.Inventory) ([]byte, string, error) {
+	content := checkin.Snapshot{
+		Site: &checkin.Site{
+			ID: i.Site.ID, Name: checkin.Text(i.Site.Name),
+			Nodes: []checkin.Node{}, DNSRecords: []checkin.DNSRecord{}, Volumes: []checkin.Volume{},
+		},
+		NGINX: checkin.Bootstrap().NGINX, RemovalsConfirmed: i.RemovalsConfirmed,
+	}
+	for _, domain := range i.Domains {
+		content.NGINX.ExternalDomains = append(content.NGINX.ExternalDomains, checkin.ExternalDomain{Name: domain.Name})
+	}
+	return checkin.Encode(content)
+}
+
+func as(t *testing.T, name string) context.Context {
+	return store.WithActor(t.Context(), store.Actor{Kind: store.ActorUser, Name: name})
+}
+
+// Who changes an external domain changes the sites that have it, those that had
+// it, and no other.
+func testAuthorsByDomain(t *testing.T, s *store.Store) {
+	one, two := NewWorld(t, s, 1), NewWorld(t, s, 2)
+	sites := map[string]int64{"one": one.Site.ID, "two": two.Site.ID}
+	domain := must(s.CreateExternalDomain(t.Context(), inventory.ExternalDomain{Name: "example.net"}))(t)
+	expect := func(what string, want map[string][]string) {
+		t.Helper()
+		for name, id := range sites {
+			// Something of the site itself, so that there is a revision in any case.
+			must(s.UpdateSite(as(t, "eve"), id, func(site *inventory.Site) error { site.Name += "x"; return nil }))(t)
+			row := must(s.Publish(t.Context(), id, encodeDomains))(t).Revision
+			if diff := cmp.Diff(append(want[name], "eve"), row.ChangedBy); diff != "" {
+				t.Errorf("%s: site %s: %s", what, name, diff)
+			}
+		}
+	}
+	change := func(who string, change func(*inventory.ExternalDomain)) {
+		t.Helper()
+		must(s.UpdateExternalDomain(as(t, who), domain.ID, func(d *inventory.ExternalDomain) error { change(d); return nil }))(t)
+	}
+	defaultOf := func(id *int64) func(*inventory.ExternalDomain) {
+		return func(d *inventory.ExternalDomain) { d.DefaultSiteID = id }
+	}
+	first, second := one.Site.ID, two.Site.ID
+
+	expect("the first one", map[string][]string{"one": {"manager"}, "two": {"manager"}})
+	expect("nothing", nil)
+	change("ada", defaultOf(&first))
+	expect("the default of one", map[string][]string{"one": {"ada"}})
+	change("bob", defaultOf(&second))
+	expect("moved to two", map[string][]string{"one": {"bob"}, "two": {"bob"}})
+	change("cid", func(d *inventory.ExternalDomain) { d.Name = "example.org" })
+	change("dan", defaultOf(nil))
+	expect("renamed, and gone", map[string][]string{"two": {"cid", "dan"}})
+	change("ada", defaultOf(&first))
+	expect("the default of one again", map[string][]string{"one": {"ada"}})
+	if err := s.DeleteExternalDomain(as(t, "fay"), domain.ID, false); err != nil {
+		t.Fatal(err)
+	}
+	expect("deleted", map[string][]string{"one": {"fay"}})
+
+	// A domain that both use has no default site that they see.
+	used := inventory.Service{Type: inventory.ServiceHTTP, InternalPort: 80, ExternalHostname: "both", ExternalDomainID: &one.Domain.ID}
+	must(s.CreateService(as(t, "ada"), two.Container.ID, used))(t)
+	expect("a service under a domain of the other", map[string][]string{"two": {"ada"}})
+	domain = one.Domain
+	change("bob", defaultOf(&first))
+	expect("of no concern to two", map[string][]string{"one": {"bob"}})
+}
+
+// What is published once more is nobody's change, and what waits stays theirs
+// who made it.
+func testAuthorsOfConfirmed(t *testing.T, s *store.Store) {
+	manual := func(site *inventory.Site) error { site.Publishing = inventory.PublishManual; return nil }
+	rename := func(site *inventory.Site) error { site.Name = "renamed"; return nil }
+	for name, hold := range map[string]func(siteID int64) error{
+		"pinned": func(siteID int64) error {
+			_, err := s.PinSite(as(t, "ada"), siteID, 0, "test", encodeName)
+			return err
+		},
+		"by hand": func(siteID int64) error { _, err := s.UpdateSite(as(t, "ada"), siteID, manual); return err },
+	} {
+		w := NewWorld(t, s, len(name))
+		must(s.Publish(t.Context(), w.Site.ID, encodeName))(t)
+		if err := hold(w.Site.ID); err != nil {
+			t.Fatal(err)
+		}
+		must(s.UpdateSite(as(t, "bob"), w.Site.ID, rename))(t)
+		confirmed := must(s.ConfirmRemovals(as(t, "ada"), w.Site.ID, "ada", "", encodeName))(t).Revision
+		if len(confirmed.ChangedBy) != 0 || confirmed.ChangedBy == nil || confirmed.Number != 2 {
+			t.Errorf("%s: revision %d by %q", name, confirmed.Number, confirmed.ChangedBy)
+		}
+		if row := must(s.PublishSite(as(t, "ada"), w.Site.ID, "", "", encodeName))(t); !slices.Contains(row.ChangedBy, "bob") {
+			t.Errorf("%s: afterwards: %q", name, row.ChangedBy)
+		}
+		must(s.UpdateSite(t.Context(), w.Site.ID, func(site *inventory.Site) error { site.Name = name; return nil }))(t)
+	}
 }
 
 func testPruneRevisions(t *testing.T, s *store.Store) {

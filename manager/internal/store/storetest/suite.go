@@ -48,6 +48,8 @@ func Run(t *testing.T, open func(testing.TB) *store.Store) {
 		"inventory of a site holds only its own": testInventory,
 		"sites are pinned":                       testPins,
 		"sites are published by hand":            testPublishSite,
+		"authors by external domain":             testAuthorsByDomain,
+		"authors of what is confirmed":           testAuthorsOfConfirmed,
 		"old revisions are deleted":              testPruneRevisions,
 		"removals are confirmed":                 testConfirmRemovals,
 		"other content is not confirmed":         testConfirmOtherContent,
