@@ -73,8 +73,8 @@ var restricted = []struct {
 		by: []string{"internal/auth", "internal/server", "internal/api", "internal/dashboard", "cmd/opensource-manager", "servertest"},
 	},
 	{
-		what: module + "/internal/snapshot", why: "only what shows, confirms or hands out snapshots needs them",
-		by: []string{"internal/snapshot", "internal/server", "internal/api", "internal/dashboard", "internal/live", "cmd/opensource-manager"},
+		what: module + "/internal/snapshot", why: "only what shows, publishes or hands out snapshots needs them",
+		by: []string{"internal/snapshot", "internal/manifest", "internal/server", "internal/api", "internal/dashboard", "internal/live", "cmd/opensource-manager"},
 	},
 	{
 		what: module + "/internal/live", why: "only what answers requests has anybody listening",

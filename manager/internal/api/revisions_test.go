@@ -12,6 +12,7 @@ import (
 
 	"opensource.internal/agent/checkin"
 	"opensource.internal/manager/internal/auth"
+	"opensource.internal/manager/internal/store/storetest"
 	"opensource.internal/manager/servertest"
 )
 
@@ -481,6 +482,20 @@ func TestPublishedByHandFromTheFirstDay(t *testing.T) {
 	mustCall(t, s, "POST", fmt.Sprintf("/sites/%d/publish", site), nil)
 	if status, _, snapshot := askAs(t, s, site, tag, nil); status != 200 || len(snapshot.Site.Nodes) != 1 {
 		t.Errorf("%d %+v", status, snapshot.Site)
+	}
+}
+
+// A change that is refused publishes nothing, as one that begins to publish by
+// hand would.
+func TestARefusedChangePublishesNothing(t *testing.T) {
+	s := servertest.Start(t, servertest.Options{})
+	i := fill(t, s)
+	if answer := s.Call(t, "PATCH", fmt.Sprintf("/sites/%d", i.site), object{"publishing": "manual", "gateway": "junk"}); answer.Status != 422 {
+		t.Fatalf("%d %s", answer.Status, answer.Body)
+	}
+	var kept int
+	if err := storetest.Raw(t, s.Database).QueryRow("SELECT count(*) FROM revisions").Scan(&kept); err != nil || kept != 0 {
+		t.Errorf("%d revisions, %v", kept, err)
 	}
 }
 

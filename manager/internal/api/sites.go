@@ -93,14 +93,15 @@ func (a *API) createSite(ctx context.Context, in *withBody[siteCreate]) (*create
 	if err := sitePatch(in.Body).apply(&wanted); err != nil {
 		return nil, err
 	}
-	row, err := a.store.CreateSite(ctx, wanted)
+	var row store.Site
+	err := a.store.Atomically(ctx, func(ctx context.Context) (err error) {
+		if row, err = a.store.CreateSite(ctx, wanted); err != nil || row.Publishing != inventory.PublishManual {
+			return err
+		}
+		return a.snapshots.Settle(ctx, row.ID)
+	})
 	if err != nil {
 		return nil, err
-	}
-	if row.Publishing == inventory.PublishManual {
-		if err := a.snapshots.Settle(ctx, row.ID); err != nil {
-			return nil, err
-		}
 	}
 	return &created[site]{a.location("sites", row.ID), data[site]{showSite(row, nil)}}, nil
 }
@@ -114,13 +115,17 @@ func (a *API) getSite(ctx context.Context, in *ByID) (*answer[site], error) {
 }
 
 func (a *API) updateSite(ctx context.Context, in *toRecord[sitePatch]) (*answer[site], error) {
-	// What was changed before somebody wants to look at changes is not one of them.
-	if in.Body.Publishing.value == inventory.PublishManual {
-		if err := a.snapshots.Settle(ctx, in.ID); err != nil {
-			return nil, err
+	var row store.Site
+	err := a.store.Atomically(ctx, func(ctx context.Context) (err error) {
+		// What was changed before somebody wants to look at changes is not one of them.
+		if in.Body.Publishing.value == inventory.PublishManual {
+			if err := a.snapshots.Settle(ctx, in.ID); err != nil {
+				return err
+			}
 		}
-	}
-	row, err := a.store.UpdateSite(ctx, in.ID, in.Body.apply)
+		row, err = a.store.UpdateSite(ctx, in.ID, in.Body.apply)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 
+	"opensource.internal/manager/internal/snapshot"
 	"opensource.internal/manager/internal/store"
 )
 
@@ -21,6 +22,7 @@ func Apply(ctx context.Context, s *store.Store, manifests []*Manifest, o Options
 		}
 		p = newPlan(manifests, present, o)
 		// What is wrong already is told with what the database finds wrong.
+		p.changes.Encode = snapshot.Encode
 		p.changes.Dry = o.DryRun || len(p.faults) > 0
 		return &p.changes, nil
 	})

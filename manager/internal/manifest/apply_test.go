@@ -11,6 +11,7 @@ import (
 
 	"opensource.internal/manager/internal/inventory"
 	"opensource.internal/manager/internal/manifest"
+	"opensource.internal/manager/internal/snapshot"
 	"opensource.internal/manager/internal/store"
 	"opensource.internal/manager/internal/store/storetest"
 )
@@ -529,5 +530,48 @@ func TestPublishingStays(t *testing.T) {
 	}
 	if got := mustApply(t, s, "version: 1\nsite: {name: lab, publishing: auto}\n", manifest.Options{}); !strings.Contains(got, "publishing: manual → auto") {
 		t.Error(got)
+	}
+}
+
+// What a file changes beside publishing waits already, in a new site too: there
+// is a revision from before to compare it with.
+func TestPublishingByHandBeginsWithTheFile(t *testing.T) {
+	s := storetest.Open(t)
+	const settings = "version: 1\nsite: {name: lab, gateway: 192.0.2.1, publishing: %s}\n"
+	mustApply(t, s, fmt.Sprintf(settings, "auto"), manifest.Options{})
+	ada := store.WithActor(t.Context(), store.Actor{Kind: store.ActorUser, Name: "ada"})
+	byHand := strings.Replace(fmt.Sprintf(settings, "manual"), "2.1", "2.2", 1) + "nodes: [{name: pve1}]\n"
+	published := func(siteID int64) []store.Revision {
+		t.Helper()
+		rows, _, err := s.ListRevisions(t.Context(), store.RevisionFilter{SiteID: siteID}, store.ListOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return rows
+	}
+	if _, err := applyIn(ada, s, byHand, manifest.Options{DryRun: true}); err != nil {
+		t.Fatal(err)
+	}
+	if rows := published(1); len(rows) != 0 {
+		t.Fatalf("a dry run: %+v", rows)
+	}
+	for _, text := range []string{byHand, strings.Replace(byHand, "lab", "new", 1)} {
+		if _, err := applyIn(ada, s, text, manifest.Options{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for site, want := range map[int64]struct{ gateway, by string }{1: {"192.0.2.1", "manager"}, 2: {"192.0.2.2", "ada"}} {
+		rows := published(site)
+		if len(rows) != 1 || !cmp.Equal(rows[0].ChangedBy, []string{want.by}) {
+			t.Fatalf("site %d: %+v", site, rows)
+		}
+		row, err := s.GetRevision(t.Context(), site, 1)
+		if err != nil || !strings.Contains(string(row.Data), fmt.Sprintf("%q", want.gateway)) || strings.Contains(string(row.Data), "pve1") {
+			t.Errorf("site %d: %s, %v", site, row.Data, err)
+		}
+		next, err := s.PublishSite(ada, site, "", "", snapshot.Encode)
+		if err != nil || !strings.Contains(string(next.Data), "pve1") || !cmp.Equal(next.ChangedBy, []string{"ada"}) {
+			t.Errorf("site %d: %q, %s, %v", site, next.ChangedBy, next.Data, err)
+		}
 	}
 }

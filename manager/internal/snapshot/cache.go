@@ -106,7 +106,7 @@ func (c *Cache) At(ctx context.Context, siteID int64, versions store.Versions) (
 		return current, nil
 	}
 	began := time.Now()
-	published, err := c.store.Publish(ctx, siteID, encode)
+	published, err := c.store.Publish(ctx, siteID, Encode)
 	if errors.Is(err, store.ErrNotFound) {
 		c.sites.Delete(siteID)
 	} else if c.OnBuild != nil {
@@ -126,14 +126,15 @@ func (c *Cache) At(ctx context.Context, siteID int64, versions store.Versions) (
 // ConfirmRemovals publishes a site's present content with the word that its
 // removals are meant, as store.ConfirmRemovals does, and returns it.
 func (c *Cache) ConfirmRemovals(ctx context.Context, siteID int64, by, seen string) (*Current, error) {
-	published, err := c.store.ConfirmRemovals(ctx, siteID, by, seen, encode)
+	published, err := c.store.ConfirmRemovals(ctx, siteID, by, seen, Encode)
 	if err != nil {
 		return nil, err
 	}
 	return newCurrent(published) // whoever asks next finds the counter moved
 }
 
-func encode(i store.Inventory) ([]byte, string, error) { return checkin.Encode(Build(i)) }
+// Encode builds the snapshot of an inventory and its tag.
+func Encode(i store.Inventory) ([]byte, string, error) { return checkin.Encode(Build(i)) }
 
 // Last returns the snapshot of a site that was current when the database was
 // asked last, or nil: for when it cannot be asked.

@@ -127,19 +127,19 @@ func Unpublished(served, now Version) []revision.Change {
 
 // Publish publishes what a site's inventory has now, as store.PublishSite does.
 func (c *Cache) Publish(ctx context.Context, siteID int64, seen, note string) (store.Revision, error) {
-	return c.store.PublishSite(ctx, siteID, seen, note, encode)
+	return c.store.PublishSite(ctx, siteID, seen, note, Encode)
 }
 
 // Settle keeps what agents would get now as a revision, whether one has asked or
 // not. A site of which changes wait to be published has one to compare with.
 func (c *Cache) Settle(ctx context.Context, siteID int64) error {
-	_, err := c.store.Publish(ctx, siteID, encode)
+	_, err := c.store.Publish(ctx, siteID, Encode)
 	return err
 }
 
 // Pin pins a site to a revision, as store.PinSite does.
 func (c *Cache) Pin(ctx context.Context, siteID, number int64, reason string) (store.Pin, error) {
-	return c.store.PinSite(ctx, siteID, number, reason, encode)
+	return c.store.PinSite(ctx, siteID, number, reason, Encode)
 }
 
 // Before returns the revision before one, or Nothing if there is none that is

@@ -89,6 +89,9 @@ type Changes struct {
 	Containers []*ContainerChange
 	Services   []*ServiceChange
 	Volumes    []*VolumeChange
+
+	// Encode makes the revision that a site begins with to be published by hand.
+	Encode Encode
 }
 
 // ErrRefused says that Apply changed nothing, since some of the changes were
@@ -248,8 +251,28 @@ func (a *applying) writeSites() error {
 		if c.After == nil {
 			return errors.New("apply changes: a site cannot be deleted by them")
 		}
-		return writeChange(a, &c.Change, func(tx *gorm.DB) error { return write(tx, c.Before, c.After, c.After.unique()...) })
+		return writeChange(a, &c.Change, func(tx *gorm.DB) error { return writeSite(tx, c.Before, c.After, a.changes.Encode) })
 	})
+}
+
+// writeSite writes a site before anything in it. If it is to be published by
+// hand from now on, what agents would get is kept as a revision: as it was before
+// all other changes, which wait then.
+func writeSite(tx *gorm.DB, before, row *Site, encode Encode) error {
+	byHand := row.Publishing == inventory.PublishManual
+	if byHand && before != nil {
+		if _, err := publish(tx, row.ID, encode); err != nil {
+			return err
+		}
+	}
+	if err := write(tx, before, row, row.unique()...); err != nil {
+		return err
+	}
+	if byHand && before == nil {
+		_, err := publish(tx, row.ID, encode)
+		return err
+	}
+	return nil
 }
 
 func (a *applying) writeDomains() error {

@@ -220,11 +220,23 @@ type auditLaterKey struct{}
 
 // auditingLater runs fn and keeps its entries at the end.
 func auditingLater(tx *gorm.DB, fn func(tx *gorm.DB) error) error {
-	later := &auditLater{}
-	if err := fn(tx.WithContext(context.WithValue(tx.Statement.Context, auditLaterKey{}, later))); err != nil {
+	tx = tx.WithContext(context.WithValue(tx.Statement.Context, auditLaterKey{}, &auditLater{}))
+	if err := fn(tx); err != nil {
 		return err
 	}
-	return keepAudit(tx, later.entries)
+	return keepGathered(tx)
+}
+
+// keepGathered keeps what a transaction has gathered so far, for who reads the
+// log within it.
+func keepGathered(tx *gorm.DB) error {
+	later, gathering := tx.Statement.Context.Value(auditLaterKey{}).(*auditLater)
+	if !gathering {
+		return nil
+	}
+	entries := later.entries
+	later.entries = nil
+	return writeAudit(tx, entries)
 }
 
 // auditBatch is how many entries one statement writes.
@@ -235,6 +247,10 @@ func keepAudit(tx *gorm.DB, entries []AuditEntry) error {
 		later.entries = append(later.entries, entries...)
 		return nil
 	}
+	return writeAudit(tx, entries)
+}
+
+func writeAudit(tx *gorm.DB, entries []AuditEntry) error {
 	if len(entries) == 0 {
 		return nil
 	}

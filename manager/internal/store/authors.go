@@ -27,6 +27,9 @@ type deed struct {
 // nameAuthors notes in a revision who has changed the site since the revision
 // before, which held was, and domains are those it has by now.
 func nameAuthors(tx *gorm.DB, row *Revision, since int64, was checkin.Snapshot, domains []ExternalDomain) error {
+	if err := keepGathered(tx); err != nil {
+		return err
+	}
 	ofRecords, err := deedsInSite(tx, row.SiteID, since)
 	if err != nil {
 		return err
