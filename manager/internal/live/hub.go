@@ -170,6 +170,10 @@ func (h *Hub) poll(ctx context.Context) error {
 		h.looking = true
 		changes = append([]change{{Reset, struct{}{}}}, changes...)
 	}
+	if len(changes) > queueLength {
+		// As many at once would be too much for every client.
+		changes = []change{{Reset, struct{}{}}}
+	}
 	for _, c := range changes {
 		h.publish(c)
 	}

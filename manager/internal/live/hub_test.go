@@ -210,6 +210,33 @@ func TestSlowClientsAreLetGoAndComeBack(t *testing.T) {
 	})
 }
 
+// Nobody can take more at once than fits in a queue. All are told to read
+// everything anew then, and stay.
+func TestMuchAtOnceIsAReset(t *testing.T) {
+	inBubble(t, func(t *testing.T, h *Hub, s *scripted) {
+		c := listen(t, h, "")
+		expect(t, c, "reset {}")
+		for _, sites := range []int{queueLength, queueLength + 1} {
+			var many []change
+			for id := range int64(sites) {
+				many = append(many, change{Site, siteData{ID: id}})
+			}
+			s.next <- many
+			time.Sleep(pollInterval)
+			if sites == queueLength {
+				if got, _ := heard(c); len(got) != sites || got[sites-1] == "closed" {
+					t.Errorf("of %d heard %q", sites, got)
+				}
+				continue
+			}
+			expect(t, c, "reset {}")
+		}
+		s.next <- []change{{Agent, agentData{1, 1}}}
+		time.Sleep(pollInterval)
+		expect(t, c, `agent {"id":1,"siteId":1}`)
+	})
+}
+
 func TestFaultsPass(t *testing.T) {
 	inBubble(t, func(t *testing.T, h *Hub, s *scripted) {
 		c := listen(t, h, "")

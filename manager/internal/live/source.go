@@ -18,7 +18,7 @@ const lookTimeout = 5 * time.Second
 
 // New returns a hub of what changes in a store.
 func New(s *store.Store, snapshots *snapshot.Cache, log *slog.Logger) *Hub {
-	return newHub(&database{store: s, snapshots: snapshots}, log)
+	return newHub(newDatabase(s, snapshots, log), log)
 }
 
 // database compares how things stand with how they stood. That needs no log of
@@ -26,7 +26,13 @@ func New(s *store.Store, snapshots *snapshot.Cache, log *slog.Logger) *Hub {
 type database struct {
 	store     *store.Store
 	snapshots *snapshot.Cache
-	known     *standing // nil: nothing is known yet
+	log       *slog.Logger
+	known     *standing      // nil: nothing is known yet
+	unbuilt   map[int64]bool // sites whose snapshot cannot be built, as was logged
+}
+
+func newDatabase(s *store.Store, snapshots *snapshot.Cache, log *slog.Logger) *database {
+	return &database{store: s, snapshots: snapshots, log: log, unbuilt: map[int64]bool{}}
 }
 
 // standing is how things stand.
@@ -45,7 +51,7 @@ type (
 	}
 	siteData struct {
 		ID   int64   `json:"id"`
-		ETag *string `json:"etag"` // of its snapshot; null if there is none (any more)
+		ETag *string `json:"etag"` // of its snapshot; null if there is none (any more), or none can be built
 	}
 )
 
@@ -112,15 +118,25 @@ func (d *database) compare(ctx context.Context, next standing, versions store.Ve
 	return found, nil
 }
 
+// etag is nil if a site has no snapshot. That one cannot be built for other
+// reasons than the database is no reason to be silent about all other sites.
 func (d *database) etag(ctx context.Context, site int64, versions store.Versions) (*string, error) {
 	current, err := d.snapshots.At(ctx, site, versions)
-	if errors.Is(err, store.ErrNotFound) {
+	switch {
+	case err == nil:
+		delete(d.unbuilt, site)
+		return &current.ETag, nil
+	case errors.Is(err, store.ErrNotFound):
+		delete(d.unbuilt, site)
 		return nil, nil
-	}
-	if err != nil {
+	case store.Unavailable(err) || ctx.Err() != nil:
 		return nil, fmt.Errorf("tell a change of site %d: %w", site, err)
 	}
-	return &current.ETag, nil
+	if !d.unbuilt[site] {
+		d.log.Error("live pages show a site without its snapshot", "site", site, "err", err)
+		d.unbuilt[site] = true
+	}
+	return nil, nil
 }
 
 // moved returns the keys, sorted, whose value is another one, or that are in

@@ -30,7 +30,7 @@ func (s *Store) Versions(ctx context.Context) (Versions, error) {
 	if err := ctx.Err(); err != nil {
 		return Versions{}, err
 	}
-	versions, err := s.changes.look()
+	versions, err := s.changes.look(ctx)
 	if err != nil {
 		return Versions{}, fmt.Errorf("look for changes: %w", err)
 	}
@@ -69,17 +69,22 @@ type look struct {
 
 func watchChanges(source counterSource) (*changes, error) {
 	c := &changes{source: source}
-	_, err := c.look()
+	_, err := c.look(context.Background())
 	return c, err
 }
 
-// look takes part in the next look, and makes it if it is the first to.
-func (c *changes) look() (Versions, error) {
+// look takes part in the next look, no longer than its context lasts, and makes
+// it if it is the first to: others may take part in that, whatever its context.
+func (c *changes) look(ctx context.Context) (Versions, error) {
 	c.joining.Lock()
 	if joined := c.next; joined != nil {
 		c.joining.Unlock()
-		<-joined.done
-		return joined.versions, joined.err
+		select {
+		case <-joined.done:
+			return joined.versions, joined.err
+		case <-ctx.Done():
+			return Versions{}, ctx.Err()
+		}
 	}
 	mine := &look{done: make(chan struct{})}
 	c.next = mine

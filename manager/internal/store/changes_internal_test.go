@@ -1,6 +1,8 @@
 package store
 
 import (
+	"context"
+	"errors"
 	"path/filepath"
 	"runtime"
 	"testing"
@@ -19,6 +21,44 @@ func (s slowSource) mark() (any, error) {
 	s.asked <- struct{}{}
 	<-s.may
 	return mark, err
+}
+
+// Whoever takes part in somebody else's look waits no longer than it may.
+func TestALookIsLeftInTime(t *testing.T) {
+	s, err := Open(t.Context(), Database{Path: filepath.Join(t.TempDir(), "manager.db")}, Options{Migrate: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	slow := slowSource{s.changes.source, make(chan struct{}, 10), make(chan struct{})}
+	s.changes.source = slow
+	result := make(chan error, 2)
+	look := func(ctx context.Context) {
+		_, err := s.Versions(ctx)
+		result <- err
+	}
+	go look(t.Context())
+	<-slow.asked
+	go look(t.Context()) // waits for the first one, to make the next
+	joined := func() bool {
+		s.changes.joining.Lock()
+		defer s.changes.joining.Unlock()
+		return s.changes.next != nil
+	}
+	for !joined() {
+		runtime.Gosched()
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := s.changes.look(ctx); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	close(slow.may)
+	for range 2 {
+		if err := <-result; err != nil {
+			t.Error(err)
+		}
+	}
 }
 
 // TestLookIsNeverOlderThanTheCall commits a change while a look is under way:
