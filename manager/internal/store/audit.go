@@ -115,12 +115,13 @@ func between(query *gorm.DB, since, until time.Time) *gorm.DB {
 
 // containing looks for a text in columns, in either case.
 func containing(query *gorm.DB, text string, columns ...string) *gorm.DB {
-	pattern := "%" + strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(strings.ToLower(text)) + "%"
+	pattern := "%" + strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(fold(text)) + "%"
 	var conditions []string
 	var args []any
 	for _, column := range columns {
-		conditions = append(conditions, "lower("+column+`) LIKE ? ESCAPE '\'`)
-		args = append(args, pattern)
+		folded, letters := folded(column, text)
+		conditions = append(conditions, folded+` LIKE ? ESCAPE '\'`)
+		args = append(append(args, letters...), pattern)
 	}
 	return query.Where("("+strings.Join(conditions, " OR ")+")", args...)
 }

@@ -86,7 +86,7 @@ func (o ListOptions) apply(query *gorm.DB, sortable map[string]string) (*gorm.DB
 			names := append([]string{"id"}, slices.Sorted(maps.Keys(sortable))...)
 			return nil, invalid("sort", "cannot sort by %q: one of %s", field, strings.Join(names, ", "))
 		}
-		query = query.Order(column + direction(descending))
+		query = query.Order(column + direction(descending) + nulls(column, descending))
 	}
 	return query.Order("id" + direction(descending)), nil
 }
@@ -96,4 +96,19 @@ func direction(descending bool) string {
 		return " DESC"
 	}
 	return ""
+}
+
+// nullable are the columns lists are sorted by that may be null. Of no other the
+// databases are told where nulls go: PostgreSQL would use no index then.
+var nullable = map[string]bool{"site_id": true, "last_used_at": true, "expires_at": true, "used_at": true, "external_port": true}
+
+// nulls puts what is not set before everything else. SQLite does so by itself.
+func nulls(column string, descending bool) string {
+	switch {
+	case !nullable[column]:
+		return ""
+	case descending:
+		return " NULLS LAST"
+	}
+	return " NULLS FIRST"
 }

@@ -106,7 +106,8 @@ type NotificationTargetFilter struct{ Name string }
 func (s *Store) ListNotificationTargets(ctx context.Context, filter NotificationTargetFilter, opts ListOptions) ([]NotificationTarget, int64, error) {
 	query := s.read.WithContext(ctx)
 	if filter.Name != "" {
-		query = query.Where("lower(name) = lower(?)", filter.Name)
+		condition, args := named("name", filter.Name)
+		query = query.Where(condition, args...)
 	}
 	return list[NotificationTarget](query, opts, targetSort, "name")
 }
@@ -161,10 +162,11 @@ func (s *Store) DeleteNotificationTarget(ctx context.Context, id int64) error {
 }
 
 func (t NotificationTarget) unique() []unique {
+	condition, args := named("name", t.Name)
 	return []unique{{
-		field: "name", message: fmt.Sprintf("the name %q is already in use", t.Name),
-		holders: `SELECT 'notification target "' || name || '"' FROM notification_targets WHERE lower(name) = lower(?) AND id <> ?`,
-		args:    []any{t.Name, t.ID},
+		field: "name", anyCase: true, message: fmt.Sprintf("the name %q is already in use", t.Name),
+		holders: `SELECT 'notification target "' || name || '"' FROM notification_targets WHERE ` + condition + ` AND id <> ?`,
+		args:    append(args, t.ID),
 	}}
 }
 

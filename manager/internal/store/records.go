@@ -28,10 +28,46 @@ type unique struct {
 	message string
 	holders string // SELECT of one text column
 	args    []any
+	// anyCase says that the rule is about names in any case. The database knows
+	// that of A to Z alone, so the query is asked before each write of another
+	// name, too.
+	anyCase bool
+}
+
+// refuse returns a *ConflictError if somebody holds the value.
+func (u unique) refuse(tx *gorm.DB) error {
+	var holders []string
+	if err := tx.Raw(u.holders, u.args...).Scan(&holders).Error; err != nil {
+		return fmt.Errorf("look for who holds %s: %w", u.field, err)
+	}
+	if len(holders) > 0 {
+		return &ConflictError{Field: u.field, Message: u.message, Holders: holders}
+	}
+	return nil
+}
+
+// refuseNames asks the rules about names that differ from those of before.
+func refuseNames(tx *gorm.DB, before any, rules []unique) error {
+	var had []unique
+	if row, ok := before.(interface{ unique() []unique }); ok {
+		had = row.unique()
+	}
+	for i, rule := range rules {
+		if !rule.anyCase || i < len(had) && reflect.DeepEqual(rule.args, had[i].args) {
+			continue
+		}
+		if err := rule.refuse(tx); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // insert writes a new row. A value that is taken is a *ConflictError.
 func insert[T any](tx *gorm.DB, row *T, rules ...unique) error {
+	if err := refuseNames(tx, nil, rules); err != nil {
+		return err
+	}
 	err := attempt(tx, func(tx *gorm.DB) error { return tx.Create(row).Error })
 	if err := explain(tx, "create record", err, rules); err != nil {
 		return err
@@ -44,6 +80,9 @@ func insert[T any](tx *gorm.DB, row *T, rules ...unique) error {
 func save[T any](tx *gorm.DB, before T, row *T, rules ...unique) error {
 	if reflect.DeepEqual(before, *row) {
 		return nil
+	}
+	if err := refuseNames(tx, before, rules); err != nil {
+		return err
 	}
 	err := attempt(tx, func(tx *gorm.DB) error { return tx.Select("*").Updates(row).Error })
 	if err := explain(tx, "update record", err, rules); err != nil {
@@ -132,12 +171,8 @@ func explain(tx *gorm.DB, act string, err error, rules []unique) error {
 		return fmt.Errorf("%s: %w", act, err)
 	}
 	for _, rule := range rules {
-		var holders []string
-		if err := tx.Raw(rule.holders, rule.args...).Scan(&holders).Error; err != nil {
-			return fmt.Errorf("%s: look for who holds %s: %w", act, rule.field, err)
-		}
-		if len(holders) > 0 {
-			return &ConflictError{Field: rule.field, Message: rule.message, Holders: holders}
+		if err := rule.refuse(tx); err != nil {
+			return err
 		}
 	}
 	return fmt.Errorf("%s: %w", act, err)

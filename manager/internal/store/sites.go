@@ -31,7 +31,8 @@ var siteSort = map[string]string{"name": "name", "createdAt": "created_at", "upd
 func (s *Store) ListSites(ctx context.Context, filter SiteFilter, opts ListOptions) ([]Site, int64, error) {
 	query := s.read.WithContext(ctx)
 	if filter.Name != "" {
-		query = query.Where("lower(name) = lower(?)", filter.Name)
+		condition, args := named("name", filter.Name)
+		query = query.Where(condition, args...)
 	}
 	return list[Site](query, opts, siteSort, "name", "internal_domain")
 }
@@ -79,10 +80,11 @@ func (s Site) subject() Subject {
 }
 
 func (s Site) unique() []unique {
+	condition, args := named("name", s.Name)
 	return []unique{{
-		field: "name", message: fmt.Sprintf("the name %q is already in use", s.Name),
-		holders: `SELECT 'site "' || name || '"' FROM sites WHERE lower(name) = lower(?) AND id <> ?`,
-		args:    []any{s.Name, s.ID},
+		field: "name", anyCase: true, message: fmt.Sprintf("the name %q is already in use", s.Name),
+		holders: `SELECT 'site "' || name || '"' FROM sites WHERE ` + condition + ` AND id <> ?`,
+		args:    append(args, s.ID),
 	}}
 }
 

@@ -118,3 +118,54 @@ func testAtomically(t *testing.T, s *store.Store) {
 		t.Errorf("after %d writers the site is %q, %v", writers, site.Name, err)
 	}
 }
+
+func testUnsetFirst(t *testing.T, s *store.Store) {
+	ctx := t.Context()
+	soon := time.Now().UTC().Add(time.Hour)
+	for name, expires := range map[string]*time.Time{"for good": nil, "for an hour": &soon} {
+		key := store.APIKey{Name: name, Role: "viewer", Prefix: name, Hash: []byte("x"), CreatedAt: soon, ExpiresAt: expires}
+		if err := s.CreateAPIKey(ctx, &key); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for sort, want := range map[string]string{"expiresAt": "for good", "-expiresAt": "for an hour"} {
+		keys, _, err := s.ListAPIKeys(ctx, store.APIKeyFilter{}, store.ListOptions{Sort: sort})
+		if err != nil || len(keys) != 2 || keys[0].Name != want {
+			t.Errorf("by %s: %+v, %v", sort, keys, err)
+		}
+	}
+}
+
+func testNamesInAnyCase(t *testing.T, s *store.Store) {
+	ctx := t.Context()
+	site := must(s.CreateSite(ctx, inventory.Site{Name: "Büro Ähre Ως"}))(t)
+	for _, name := range []string{"BÜRO ÄHRE ΩΣ", "büro ähre ωσ"} {
+		_, err := s.CreateSite(ctx, inventory.Site{Name: name})
+		wantConflict(t, err, "name")
+		if sites, _, err := s.ListSites(ctx, store.SiteFilter{Name: name}, store.ListOptions{}); err != nil || len(sites) != 1 {
+			t.Errorf("sites named %s: %+v, %v", name, sites, err)
+		}
+		if sites, _, err := s.ListSites(ctx, store.SiteFilter{}, store.ListOptions{Search: name[3:]}); err != nil || len(sites) != 1 {
+			t.Errorf("sites with %s: %+v, %v", name, sites, err)
+		}
+	}
+	other := must(s.CreateSite(ctx, inventory.Site{Name: "Buro"}))(t)
+	_, err := s.UpdateSite(ctx, other.ID, func(o *inventory.Site) error { o.Name = "BÜRO ähre ωΣ"; return nil })
+	wantConflict(t, err, "name")
+	must(s.UpdateSite(ctx, site.ID, func(o *inventory.Site) error { o.Name = "BÜRO ähre ωΣ"; return nil }))(t)
+
+	target := store.NotificationTarget{Name: "Ärger", URL: "https://example.com", Severity: "error"}
+	must(s.CreateNotificationTarget(ctx, target))(t)
+	target.Name = "ärger"
+	_, err = s.CreateNotificationTarget(ctx, target)
+	wantConflict(t, err, "name")
+	for _, name := range []string{"alpha", "Zeta"} {
+		target.Name = name
+		must(s.CreateNotificationTarget(ctx, target))(t)
+	}
+	// The order is that of bytes, whatever the locale of the database is.
+	targets, _, err := s.ListNotificationTargets(ctx, store.NotificationTargetFilter{}, store.ListOptions{Sort: "name"})
+	if err != nil || targets[0].Name != "Zeta" || targets[2].Name != "Ärger" {
+		t.Errorf("%+v, %v", targets, err)
+	}
+}

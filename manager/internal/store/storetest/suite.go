@@ -21,6 +21,8 @@ func Run(t *testing.T, open func(testing.TB) *store.Store) {
 		"lists are paged, filtered and sorted":   testLists,
 		"lists are searched":                     testSearch,
 		"lists are filtered":                     testFilters,
+		"lists begin with what is not set":       testUnsetFirst,
+		"names are compared in any case":         testNamesInAnyCase,
 		"several steps are one":                  testAtomically,
 		"conflicts name the field":               testConflicts,
 		"one name space for nodes, containers":   testNameSpace,

@@ -1,0 +1,4 @@
+-- +goose Up
+
+-- Nothing to do: the order of texts is that of their bytes here.
+SELECT 1;
