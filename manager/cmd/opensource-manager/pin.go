@@ -78,10 +78,7 @@ type unpinCommand struct {
 // Run unpins a site.
 func (c unpinCommand) Run(e *environmentOf) error {
 	return e.withSite(c.ofSite, func(s *store.Store, snapshots *snapshot.Cache, site store.Site) error {
-		err := s.UnpinSite(e, site.ID)
-		if errors.Is(err, store.ErrNotFound) {
-			return fmt.Errorf("site %q is not pinned", site.Name)
-		}
+		unpinned, err := s.UnpinSite(e, site.ID)
 		if err != nil {
 			return err
 		}
@@ -92,7 +89,11 @@ func (c unpinCommand) Run(e *environmentOf) error {
 		if c.JSON {
 			return e.printJSON(map[string]any{"siteId": site.ID, "revision": current.Number, "etag": current.ETag})
 		}
-		_, err = fmt.Fprintf(e.stdout, "Unpinned: agents get revision %d.\n", current.Number)
+		words := "Unpinned"
+		if !unpinned {
+			words = fmt.Sprintf("Site %q is not pinned", site.Name)
+		}
+		_, err = fmt.Fprintf(e.stdout, "%s: agents get revision %d.\n", printable(words), current.Number)
 		return err
 	})
 }

@@ -103,7 +103,7 @@ func (c publishCommand) Run(e *environmentOf) error {
 		return usageError{fmt.Errorf("--etag: %q is not the tag of a snapshot", c.ETag)}
 	}
 	return e.withSite(c.ofSite, func(s *store.Store, snapshots *snapshot.Cache, site store.Site) error {
-		row, err := snapshots.Publish(e, site.ID, seen, c.Note)
+		row, published, err := snapshots.Publish(e, site.ID, seen, c.Note)
 		if err != nil {
 			return byFlag(err)
 		}
@@ -112,9 +112,13 @@ func (c publishCommand) Run(e *environmentOf) error {
 			return err
 		}
 		if c.JSON {
-			return e.printJSON(map[string]any{"siteId": site.ID, "revision": row.Number, "etag": row.ETag, "pin": showPin(pin)})
+			return e.printJSON(map[string]any{"siteId": site.ID, "revision": row.Number, "etag": row.ETag, "published": published, "pin": showPin(pin)})
 		}
-		fmt.Fprintf(e.stdout, "Revision %d is published: %s.\n", row.Number, row.Summary)
+		if published {
+			fmt.Fprintf(e.stdout, "Revision %d is published: %s.\n", row.Number, row.Summary)
+		} else {
+			fmt.Fprintf(e.stdout, "Nothing waits: revision %d has what the inventory has.\n", row.Number)
+		}
 		return printPin(e.stdout, pin, 0)
 	})
 }

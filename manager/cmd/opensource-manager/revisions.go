@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -18,7 +19,7 @@ import (
 
 type revisionsCommands struct {
 	List revisionsList `cmd:"" default:"withargs" help:"List the revisions of a site, the latest first."`
-	Show revisionsShow `cmd:"" help:"Print the snapshot of a revision, byte for byte as agents get it."`
+	Show revisionsShow `cmd:"" help:"Print the snapshot of a revision: byte for byte as agents get it, unless at a terminal."`
 	Diff revisionsDiff `cmd:"" help:"Compare two revisions, by record and by rendered file."`
 }
 
@@ -130,7 +131,7 @@ func printRevisions(out io.Writer, revisions []revisionOf) error {
 		if r.PublishedBy != "" {
 			by = strings.TrimPrefix(by+", published by "+r.PublishedBy, ", ")
 		}
-		t.row(r.Number, r.CreatedAt.Format(time.DateTime), by, r.Summary, r.Note, strings.Join(r.states(), ", "))
+		t.row(r.Number, r.CreatedAt.Format(time.RFC3339), by, r.Summary, r.Note, strings.Join(r.states(), ", "))
 	}
 	return t.flush()
 }
@@ -177,7 +178,11 @@ func (c revisionsShow) Run(e *environmentOf) error {
 		if err != nil {
 			return namedRevision(err, c.Number)
 		}
-		return e.printJSON(json.RawMessage(row.Data))
+		if terminal, ok := e.stdout.(*os.File); ok && isTerminal(terminal) {
+			return e.printJSON(json.RawMessage(row.Data))
+		}
+		_, err = e.stdout.Write(row.Data) // no line after it: its digest is the tag
+		return err
 	})
 }
 

@@ -1,10 +1,10 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"opensource.internal/agent/checkin"
 	"opensource.internal/manager/internal/inventory"
@@ -57,8 +57,12 @@ func TestRevisions(t *testing.T) {
 	if got := s.must("", "revisions", "lab", "--limit", "1"); !strings.HasSuffix(got, "and 1 more: --limit 0 lists all\n") {
 		t.Error(got)
 	}
-	if snapshot, err := checkin.ParseSnapshot(json.RawMessage(s.must("", "revisions", "show", "lab", "1"))); err != nil || snapshot.Site.Gateway != "192.0.2.1" {
+	shown := []byte(s.must("", "revisions", "show", "lab", "1"))
+	if snapshot, err := checkin.ParseSnapshot(shown); err != nil || snapshot.Site.Gateway != "192.0.2.1" || checkin.ETag(shown) != list[1].ETag {
 		t.Errorf("%+v %v", snapshot, err)
+	}
+	if at := strings.Fields(strings.Split(s.must("", "revisions", "lab"), "\n")[1])[1]; at != list[0].CreatedAt.Format(time.RFC3339) || !strings.HasSuffix(at, "Z") {
+		t.Error(at)
 	}
 	diff := s.must("", "revisions", "diff", "lab", "2")
 	wantAll(t, diff, "From revision 1 to revision 2: settings of the site changed.\n\n~ site lab\n    gateway: 192.0.2.1 → 192.0.2.2\n",
@@ -87,6 +91,9 @@ func TestPinAndPublish(t *testing.T) {
 	if got := s.must("", "unpin", "lab"); got != "Unpinned: agents get revision 2.\n" {
 		t.Error(got)
 	}
+	if got := s.must("", "unpin", "lab"); got != "Site \"lab\" is not pinned: agents get revision 2.\n" {
+		t.Error(got)
+	}
 
 	if _, err := opened.UpdateSite(t.Context(), 1, func(site *inventory.Site) error { site.Publishing = inventory.PublishManual; return nil }); err != nil {
 		t.Fatal(err)
@@ -106,6 +113,12 @@ func TestPinAndPublish(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	if got := s.must("", "publish", "lab", "--note", "the new router"); got != "Revision 3 is published: settings of the site changed.\n" {
+		t.Error(got)
+	}
+	if got := s.must("", "publish", "lab", "--note", "again"); got != "Nothing waits: revision 3 has what the inventory has.\n" {
+		t.Error(got)
+	}
+	if got := s.must("", "publish", "lab", "--json"); !strings.Contains(got, `"published": false`) {
 		t.Error(got)
 	}
 	wantAll(t, s.must("", "revisions", "lab"), "published by", "the new router")
@@ -135,7 +148,6 @@ func TestRevisionCommandsRefuse(t *testing.T) {
 		{[]string{"pin", "lab", "1", "--reason", " "}, exitUsage, "reason: it has 1 to 500 characters"},
 		{[]string{"pin", "lab", "9", "--reason", "x"}, exitUsage, "no revision 9"},
 		{[]string{"pin", "lab", "0x", "--reason", "x"}, exitUsage, "0x"},
-		{[]string{"unpin", "lab"}, exitFault, `site "lab" is not pinned`},
 		{[]string{"publish", "lab", "--etag", "a b"}, exitUsage, "--etag"},
 		{[]string{"publish", "nope"}, exitFault, "no site"},
 	} {

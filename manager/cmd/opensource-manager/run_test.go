@@ -478,7 +478,7 @@ func TestNoSiteIsTakenForAnother(t *testing.T) {
 		}
 	}
 	for site, want := range map[string]string{"id:1": "lab", "lab": "lab", "2": "1", "id:2": "1"} {
-		if r := s.run("", "unpin", site); !strings.Contains(r.stderr, `site "`+want+`" is not pinned`) {
+		if r := s.run("", "unpin", site); !strings.Contains(r.stdout, `Site "`+want+`" is not pinned`) {
 			t.Errorf("%s: %+v", site, r)
 		}
 	}

@@ -67,7 +67,8 @@ func (a *API) pinSite(ctx context.Context, in *toRecord[pinRequest]) (*answer[pi
 }
 
 func (a *API) unpinSite(ctx context.Context, in *ByID) (*empty, error) {
-	if err := a.store.UnpinSite(ctx, in.ID); err != nil {
+	unpinned, err := a.store.UnpinSite(ctx, in.ID)
+	if err != nil || !unpinned {
 		return nil, err
 	}
 	auth.RequestOf(ctx).Logger().Info("site unpinned", "site", in.ID, "by", principal(ctx).Name)
@@ -136,7 +137,9 @@ type publishedRevision struct {
 	SiteID   int64  `json:"siteId"`
 	Revision int64  `json:"revision"`
 	ETag     string `json:"etag"`
-	Pin      *pin   `json:"pin" doc:"Set if agents get another revision until the site is unpinned"`
+	// Published is false if it was asked for once more.
+	Published bool `json:"published" doc:"False if the latest revision had this content already: nothing waited"`
+	Pin       *pin `json:"pin" doc:"Set if agents get another revision until the site is unpinned"`
 }
 
 // publishSite publishes what the inventory has now.
@@ -156,7 +159,7 @@ func (a *API) publishSite(ctx context.Context, in *publishSite) (*answer[publish
 		}
 		seen = match.list[0]
 	}
-	row, err := a.snapshots.Publish(ctx, in.ID, seen, wanted.Note.value)
+	row, published, err := a.snapshots.Publish(ctx, in.ID, seen, wanted.Note.value)
 	var other *store.ConflictError
 	if errors.As(err, &other) && match.sent {
 		return nil, &Error{Status: http.StatusPreconditionFailed, Code: "precondition_failed", Message: other.Message}
@@ -168,6 +171,8 @@ func (a *API) publishSite(ctx context.Context, in *publishSite) (*answer[publish
 	if err != nil {
 		return nil, err
 	}
-	auth.RequestOf(ctx).Logger().Info("site published", "site", in.ID, "revision", row.Number, "by", principal(ctx).Name)
-	return respond(publishedRevision{SiteID: in.ID, Revision: row.Number, ETag: row.ETag, Pin: showPin(pinned)}), nil
+	if published {
+		auth.RequestOf(ctx).Logger().Info("site published", "site", in.ID, "revision", row.Number, "by", principal(ctx).Name)
+	}
+	return respond(publishedRevision{SiteID: in.ID, Revision: row.Number, ETag: row.ETag, Published: published, Pin: showPin(pinned)}), nil
 }

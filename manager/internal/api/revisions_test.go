@@ -274,8 +274,9 @@ func TestPinnedSite(t *testing.T) {
 			t.Errorf("after unpinning: %d %s", status, got)
 		}
 	}
-	if answer := s.Call(t, "DELETE", pinPath, nil); answer.Status != 404 {
-		t.Errorf("unpinned twice: %d", answer.Status)
+	mustCall(t, s, "DELETE", pinPath, nil) // again
+	if answer := s.Call(t, "DELETE", "/sites/99/pin", nil); answer.Status != 404 {
+		t.Errorf("no such site: %d", answer.Status)
 	}
 	if list := listed(t, second, i.site); len(list) != 3 || !list[0].Current || slices.ContainsFunc(list, func(r shownRevision) bool { return r.Pinned }) {
 		t.Errorf("%+v", list)
@@ -438,8 +439,9 @@ func TestPublishedByHand(t *testing.T) {
 
 	answer = withMatch(pendingOf(t, s, i.site).ETag, object{"note": "the wiki moves"})
 	published := servertest.Data[struct {
-		Revision int64
-		ETag     string
+		Revision  int64
+		ETag      string
+		Published bool
 	}](t, answer)
 	for _, manager := range []*servertest.Server{second, s} {
 		if status, got, snapshot := askAs(t, manager, i.site, old, nil); status != 200 || got != published.ETag || snapshot.NGINX.HTTPServices[0].ExternalHostname != "wiki" {
@@ -452,7 +454,10 @@ func TestPublishedByHand(t *testing.T) {
 		t.Errorf("%+v", list)
 	}
 	// Again there is nothing to publish.
-	if again := servertest.Data[struct{ Revision int64 }](t, mustCall(t, s, "POST", publish, nil)); again.Revision != published.Revision {
+	if again := servertest.Data[struct {
+		Revision  int64
+		Published bool
+	}](t, mustCall(t, s, "POST", publish, nil)); again.Revision != published.Revision || again.Published || !published.Published {
 		t.Errorf("%+v", again)
 	}
 	// By itself again, everything goes out.

@@ -569,7 +569,7 @@ func TestPublishingByHandBeginsWithTheFile(t *testing.T) {
 		if err != nil || !strings.Contains(string(row.Data), fmt.Sprintf("%q", want.gateway)) || strings.Contains(string(row.Data), "pve1") {
 			t.Errorf("site %d: %s, %v", site, row.Data, err)
 		}
-		next, err := s.PublishSite(ada, site, "", "", snapshot.Encode)
+		next, _, err := s.PublishSite(ada, site, "", "", snapshot.Encode)
 		if err != nil || !strings.Contains(string(next.Data), "pve1") || !cmp.Equal(next.ChangedBy, []string{"ada"}) {
 			t.Errorf("site %d: %q, %s, %v", site, next.ChangedBy, next.Data, err)
 		}

@@ -126,7 +126,7 @@ func Unpublished(served, now Version) []revision.Change {
 }
 
 // Publish publishes what a site's inventory has now, as store.PublishSite does.
-func (c *Cache) Publish(ctx context.Context, siteID int64, seen, note string) (store.Revision, error) {
+func (c *Cache) Publish(ctx context.Context, siteID int64, seen, note string) (row store.Revision, published bool, err error) {
 	return c.store.PublishSite(ctx, siteID, seen, note, Encode)
 }
 

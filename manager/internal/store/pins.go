@@ -124,20 +124,22 @@ func withRemovalsConfirmed(data []byte, confirmed bool) ([]byte, string, error) 
 	return checkin.Encode(snapshot)
 }
 
-// UnpinSite lets a site's agents get the latest revision again. It returns
-// ErrNotFound if there is no such site, or it is not pinned.
-func (s *Store) UnpinSite(ctx context.Context, siteID int64) error {
-	return s.update(ctx, func(tx *gorm.DB) error {
-		pin, err := readPin(tx, siteID)
-		if err == nil && pin == nil {
-			err = ErrNotFound
-		}
-		if err != nil {
+// UnpinSite lets a site's agents get the latest revision again, and reports
+// whether they did not already. It returns ErrNotFound if there is no such site.
+func (s *Store) UnpinSite(ctx context.Context, siteID int64) (unpinned bool, err error) {
+	err = s.update(ctx, func(tx *gorm.DB) error {
+		if _, err := get[Site](tx, siteID); err != nil {
 			return err
 		}
+		pin, err := readPin(tx, siteID)
+		if err != nil || pin == nil {
+			return err
+		}
+		unpinned = true
 		if err := remove[Pin](tx, "site_id = ?", siteID); err != nil {
 			return err
 		}
 		return auditSite(tx, ActionUnpin, siteID, Values{"revision": pin.Revision})
 	})
+	return unpinned && err == nil, err
 }

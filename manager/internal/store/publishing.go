@@ -28,19 +28,18 @@ func (s *Store) ReadInventory(ctx context.Context, siteID int64) (Inventory, err
 var asOfOneMoment = &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true}
 
 // PublishSite publishes the present content of a site's inventory, and returns
-// its revision: the latest one if that has it already. Agents of a pinned site
+// its revision: the latest one if that has it already, so that nothing waited and
+// nothing is published. Agents of a pinned site
 // get it when the site is unpinned. A seen tag, if it is not empty, has to be
 // that of the content, else what would be published is not what was looked at.
 // Errors: ErrNotFound, *InvalidError, *ConflictError.
-func (s *Store) PublishSite(ctx context.Context, siteID int64, seen, note string, encode Encode) (Revision, error) {
+func (s *Store) PublishSite(ctx context.Context, siteID int64, seen, note string, encode Encode) (row Revision, published bool, err error) {
 	if note != "" {
-		var err error
 		if note, err = inventory.ParseRemark(note); err != nil {
-			return Revision{}, invalid("note", "%v", err)
+			return Revision{}, false, invalid("note", "%v", err)
 		}
 	}
-	var published Revision
-	err := s.update(ctx, func(tx *gorm.DB) error {
+	err = s.update(ctx, func(tx *gorm.DB) error {
 		before, err := oneRevision(tx, "site_id = ?", siteID)
 		if err != nil && !errors.Is(err, ErrNotFound) {
 			return err
@@ -52,16 +51,17 @@ func (s *Store) PublishSite(ctx context.Context, siteID int64, seen, note string
 		if seen != "" && !checkin.SameETag(seen, now.Revision.ETag) {
 			return errOtherContent()
 		}
-		if published = now.Revision; published.Number == before.Number {
+		row, published = now.Revision, now.Revision.Number != before.Number
+		if !published {
 			return nil
 		}
-		more := Values{"etag": published.ETag, "revision": published.Number}
+		more := Values{"etag": row.ETag, "revision": row.Number}
 		if note != "" {
 			more["note"] = note
 		}
 		return errors.Join(reread(tx, siteID), auditSite(tx, ActionPublish, siteID, more))
 	})
-	return published, err
+	return row, published && err == nil, err
 }
 
 // reread makes caches read a site anew that is not changed.

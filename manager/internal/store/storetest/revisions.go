@@ -70,11 +70,14 @@ func testPins(t *testing.T, s *store.Store) {
 		}
 	}
 	before = counter(w.Site.ID)
-	if err := s.UnpinSite(ctx, w.Site.ID); err != nil || counter(w.Site.ID) <= before {
-		t.Error(err)
+	if !must(s.UnpinSite(ctx, w.Site.ID))(t) || counter(w.Site.ID) <= before {
+		t.Error("not unpinned")
 	}
-	wantNotFound(t, s.UnpinSite(ctx, w.Site.ID))
-	wantNotFound(t, s.UnpinSite(ctx, 99))
+	if must(s.UnpinSite(ctx, w.Site.ID))(t) {
+		t.Error("unpinned twice")
+	}
+	_, err := s.UnpinSite(ctx, 99)
+	wantNotFound(t, err)
 	if got := must(s.Publish(ctx, w.Site.ID, encodeName))(t); got.Revision.ETag != tags[2] || got.Held || got.Pin != nil {
 		t.Errorf("unpinned: %+v", got)
 	}
@@ -118,12 +121,15 @@ func testPublishSite(t *testing.T, s *store.Store) {
 		t.Errorf("before it is published: %+v", got)
 	}
 	before := must(s.Versions(ctx))(t).Site(w.Site.ID)
-	_, err := s.PublishSite(ctx, w.Site.ID, first.ETag, "", encodeName)
+	_, _, err := s.PublishSite(ctx, w.Site.ID, first.ETag, "", encodeName)
 	wantConflict(t, err, "etag")
 	if _, total, _ := s.ListRevisions(ctx, store.RevisionFilter{SiteID: w.Site.ID}, store.ListOptions{}); total != 1 {
 		t.Errorf("%d revisions after a refusal", total)
 	}
-	second := must(s.PublishSite(ctx, w.Site.ID, "", "why", encodeName))(t)
+	second, published, err := s.PublishSite(ctx, w.Site.ID, "", "why", encodeName)
+	if err != nil || !published {
+		t.Fatal(published, err)
+	}
 	if diff := cmp.Diff([]string{"ada", "bob (key)"}, second.ChangedBy); diff != "" || second.PublishedBy != "ada" || second.Note != "why" || second.Summary.String() != "settings of the site changed" {
 		t.Errorf("%+v %s", second, diff)
 	}
@@ -133,10 +139,10 @@ func testPublishSite(t *testing.T, s *store.Store) {
 	if read := must(s.GetRevision(ctx, w.Site.ID, second.Number))(t); !cmp.Equal(read, second) {
 		t.Errorf("read back: %s", cmp.Diff(second, read))
 	}
-	if again := must(s.PublishSite(ctx, w.Site.ID, second.ETag, "again", encodeName))(t); again.Number != second.Number || again.Note != "why" {
-		t.Errorf("%+v", again)
+	if again, published, err := s.PublishSite(ctx, w.Site.ID, second.ETag, "again", encodeName); err != nil || published || again.Number != second.Number || again.Note != "why" {
+		t.Errorf("%+v, %t, %v", again, published, err)
 	}
-	_, err = s.PublishSite(ctx, 99, "", "", encodeName)
+	_, _, err = s.PublishSite(ctx, 99, "", "", encodeName)
 	wantNotFound(t, err)
 	inventory := must(s.ReadInventory(ctx, w.Site.ID))(t)
 	if inventory.Site.Name != "three" || len(inventory.Services) != 3 {
@@ -238,7 +244,7 @@ func testAuthorsOfConfirmed(t *testing.T, s *store.Store) {
 		if len(confirmed.ChangedBy) != 0 || confirmed.ChangedBy == nil || confirmed.Number != 2 {
 			t.Errorf("%s: revision %d by %q", name, confirmed.Number, confirmed.ChangedBy)
 		}
-		if row := must(s.PublishSite(as(t, "ada"), w.Site.ID, "", "", encodeName))(t); !slices.Contains(row.ChangedBy, "bob") {
+		if row, _, err := s.PublishSite(as(t, "ada"), w.Site.ID, "", "", encodeName); err != nil || !slices.Contains(row.ChangedBy, "bob") {
 			t.Errorf("%s: afterwards: %q", name, row.ChangedBy)
 		}
 		must(s.UpdateSite(t.Context(), w.Site.ID, func(site *inventory.Site) error { site.Name = name; return nil }))(t)
@@ -295,7 +301,7 @@ func testPruneRevisions(t *testing.T, s *store.Store) {
 		t.Errorf("another site: %+v", got)
 	}
 	// The numbers go on.
-	if err := s.UnpinSite(ctx, w.Site.ID); err != nil {
+	if _, err := s.UnpinSite(ctx, w.Site.ID); err != nil {
 		t.Fatal(err)
 	}
 	publishNames(t, s, w.Site.ID, "later")
