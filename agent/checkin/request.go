@@ -76,6 +76,28 @@ type ServiceReport struct {
 	Hold         *Hold             `json:"hold,omitempty"`
 }
 
+// Failing reports whether a service does not run what it was last told to run.
+// A failure that only stands for records that were left out is none: the rest is
+// in force. It goes by the outcome; where that says nothing, as from older
+// agents and while a service is held, by the last apply.
+func (s ServiceReport) Failing() bool {
+	if s.Outcome.known() {
+		return s.Outcome.Failed()
+	}
+	return s.LastApply == ApplyFailure && len(s.Quarantined) == 0
+}
+
+// Working reports whether it is known that a service is not failing.
+func (s ServiceReport) Working() bool {
+	known := s.Outcome.known() || s.LastApply == ApplySuccess || s.LastApply == ApplyFailure
+	return known && !s.Failing()
+}
+
+// known reports whether an outcome says by itself whether an apply failed.
+func (o Outcome) known() bool {
+	return o.Failed() || o == OutcomeApplied || o == OutcomeUnchanged || o == OutcomeSkipped
+}
+
 // The kinds of record that can be left out of a configuration.
 const (
 	KindHTTP        = "http"

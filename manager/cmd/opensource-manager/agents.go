@@ -109,12 +109,13 @@ func problemsOf(a store.Agent) []string {
 		if service.State != "active" && service.Outcome != checkin.OutcomeSkipped {
 			add("%s is %s", name, service.State)
 		}
-		switch {
-		case service.Hold != nil:
+		if service.Hold != nil {
 			add("%s is on hold", name)
+		}
+		switch {
 		case service.Outcome.Failed():
 			add("%s %s", name, strings.ReplaceAll(string(service.Outcome), "_", " "))
-		case service.LastApply == checkin.ApplyFailure:
+		case service.Failing():
 			add("%s apply failed", name)
 		}
 		if n := len(service.Quarantined); n > 0 {

@@ -310,11 +310,13 @@ func stateClass(state string) string {
 // applied says how the latest apply ended.
 func applied(report checkin.ServiceReport) (words, class string) {
 	words, class = "last apply: "+string(cmp.Or(report.LastApply, checkin.ApplyUnknown)), neutral
-	switch report.LastApply {
-	case checkin.ApplySuccess:
-		class = good
-	case checkin.ApplyFailure:
+	switch {
+	case report.Failing():
 		class = bad
+	case len(report.Quarantined) > 0:
+		class = warn
+	case report.Working():
+		class = good
 	}
 	switch n := len(report.Quarantined); {
 	case report.Outcome == checkin.OutcomeHeld:

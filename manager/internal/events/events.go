@@ -119,8 +119,18 @@ func OfTooMany(number int, period time.Duration) Event {
 // nothing in between; before the first there is the zero value.
 func Between(before, after checkin.Request) []Event {
 	var list []Event
-	for _, name := range slices.Sorted(maps.Keys(after.Services)) {
-		was, is := before.Services[name], after.Services[name]
+	names := maps.Clone(before.Services)
+	if names == nil {
+		names = map[string]checkin.ServiceReport{}
+	}
+	maps.Copy(names, after.Services)
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		was := before.Services[name]
+		is, reported := after.Services[name]
+		if !reported {
+			list = append(list, ofAbsence(name, was)...)
+			continue
+		}
 		list = append(list, ofApply(name, was, is)...)
 		list = append(list, ofDrift(name, was, is)...)
 		list = append(list, ofQuarantine(name, was, is)...)
@@ -144,9 +154,11 @@ func ofApply(name string, was, is checkin.ServiceReport) []Event {
 	switch {
 	case stuck && was.Outcome != checkin.OutcomeStuck:
 		kind = Stuck
-	case failing(is) && !failing(was):
+	case is.Failing() && !was.Failing():
 	case is.Outcome.Failed() && !stuck && is.ReceivedETag != was.ReceivedETag: // another configuration that fails
-	case failing(was) && !failing(is) && works(is):
+	case was.Failing() && is.Outcome == checkin.OutcomeSkipped:
+		return []Event{event(ApplyRecovered, Detail{"service": name}, "%s: there is nothing to manage any more%s", name, quoted(is.Message))}
+	case was.Failing() && is.Working():
 		return []Event{event(ApplyRecovered, Detail{"service": name, "etag": is.RunningETag}, "%s: the configuration is in force again", name)}
 	default:
 		return nil
@@ -155,23 +167,21 @@ func ofApply(name string, was, is checkin.ServiceReport) []Event {
 	return []Event{event(kind, detail, "%s: %s%s", name, cmp.Or(outcomes[is.Outcome], "the last apply failed"), quoted(is.Message))}
 }
 
-// failing reports whether the last apply failed. An agent that has left records
-// out reports a failure for the sake of older managers; that is a quarantine.
-func failing(s checkin.ServiceReport) bool {
-	if s.Outcome == "" || s.Outcome == checkin.OutcomeHeld {
-		return s.LastApply == checkin.ApplyFailure && len(s.Quarantined) == 0
+// ofAbsence ends what was wrong with a service of which an agent says nothing
+// any more: it is no trouble that could be looked after.
+func ofAbsence(name string, was checkin.ServiceReport) []Event {
+	var list []Event
+	if was.Failing() {
+		list = append(list, event(ApplyRecovered, Detail{"service": name}, "%s: is not reported any more", name))
 	}
-	return s.Outcome.Failed()
-}
-
-func works(s checkin.ServiceReport) bool {
-	switch s.Outcome {
-	case checkin.OutcomeApplied, checkin.OutcomeUnchanged, checkin.OutcomeSkipped:
-		return true
-	case "", checkin.OutcomeHeld:
-		return s.LastApply == checkin.ApplySuccess
+	if gone := was.Quarantined; len(gone) > 0 {
+		detail := Detail{"service": name, "records": records(gone), "total": len(gone)}
+		list = append(list, event(QuarantineCleared, detail, "%s: is not reported any more, nor what was left out: %s", name, naming(gone)))
 	}
-	return false
+	if was.Hold != nil {
+		list = append(list, event(HoldEnded, Detail{"service": name}, "%s: is not reported any more, nor its hold", name))
+	}
+	return list
 }
 
 func ofDrift(name string, was, is checkin.ServiceReport) []Event {

@@ -37,6 +37,7 @@ var (
 	stuck    = nginx(checkin.ServiceReport{LastApply: "failure", Outcome: "stuck", ReceivedETag: "b"})
 	old      = nginx(checkin.ServiceReport{LastApply: "failure", Message: "bad option"})
 	oldFine  = nginx(checkin.ServiceReport{LastApply: "success"})
+	skipped  = nginx(checkin.ServiceReport{LastApply: "unknown", Outcome: "skipped", Message: "no gateway"})
 	unknown  = nginx(checkin.ServiceReport{LastApply: "unknown"})
 	until    = time.Date(2026, 1, 2, 3, 4, 0, 0, time.UTC)
 	held     = nginx(checkin.ServiceReport{LastApply: "success", Outcome: "held", Hold: &checkin.Hold{Until: until, By: "ada", Reason: "moving"}})
@@ -63,11 +64,15 @@ func TestBetween(t *testing.T) {
 		"stuck at once":     {fine, stuck, []string{"error stuck nginx: the new configuration did not work, and going back failed: look at the host"}},
 		"still stuck":       {stuck, stuck, nil},
 		"recovered":         {refused, fine, []string{"info apply_recovered nginx: the configuration is in force again"}},
+		"nothing to manage": {refused, skipped, []string{"info apply_recovered nginx: there is nothing to manage any more: no gateway"}},
 		"out of stuck":      {stuck, fine, []string{"info apply_recovered nginx: the configuration is in force again"}},
 		"older agent fails": {oldFine, old, []string{"error apply_failed nginx: the last apply failed: bad option"}},
 		"older agent again": {old, oldFine, []string{"info apply_recovered nginx: the configuration is in force again"}},
 		"not known":         {refused, unknown, nil},
-		"service vanishes":  {refused, checkin.Request{}, nil},
+		"service vanishes":  {refused, checkin.Request{}, []string{"info apply_recovered nginx: is not reported any more"}},
+		"fine one vanishes": {fine, checkin.Request{}, nil},
+		"vanishes with all": {left, checkin.Request{}, []string{"info quarantine_cleared nginx: is not reported any more, nor what was left out: http app.example.com"}},
+		"vanishes held":     {held, checkin.Request{}, []string{"info hold_ended nginx: is not reported any more, nor its hold"}},
 		"hold":              {fine, held, []string{"info hold_begun nginx: held by ada until 2026-01-02 03:04 UTC: moving"}},
 		"same hold":         {held, sameHold, nil},
 		"hold ends":         {held, fine, []string{"info hold_ended nginx: the hold has ended, changes are applied again"}},

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"opensource.internal/agent/checkin"
+	"opensource.internal/manager/internal/prose"
 )
 
 // text is a message as a detail keeps it: tools say the most important last.
@@ -28,7 +29,7 @@ func firstLine(text string) string {
 func words(d time.Duration) string {
 	switch d = max(0, d); {
 	case d < 2*time.Minute:
-		return fmt.Sprintf("%d seconds", int(d.Seconds()))
+		return prose.Counted(int(d.Seconds()), "second")
 	case d < 2*time.Hour:
 		return fmt.Sprintf("%d minutes", int(d.Minutes()))
 	case d < 48*time.Hour:

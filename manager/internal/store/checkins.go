@@ -81,7 +81,11 @@ func createAgent(tx *gorm.DB, c CheckIn, agent *Agent) ([]events.Event, error) {
 }
 
 func changeAgent(tx *gorm.DB, c CheckIn, agent *Agent) ([]events.Event, error) {
-	happened := events.Between(agent.Report.Request, c.Report)
+	before, err := withFailures(tx, *agent, c.Report)
+	if err != nil {
+		return nil, err
+	}
+	happened := events.Between(before, c.Report)
 	if agent.OfflineAt != nil {
 		happened = append([]events.Event{events.OfReturn(agent.LastSeenAt, c.At)}, happened...)
 	}
@@ -97,6 +101,37 @@ func changeAgent(tx *gorm.DB, c CheckIn, agent *Agent) ([]events.Event, error) {
 		return nil, fmt.Errorf("record agent %d: %w", agent.ID, err)
 	}
 	return happened, nil
+}
+
+// withFailures is an agent's last report, in which the failure of a service that
+// works again stands even if nothing was known of the service in between: that
+// the failure is over is told where it was told that it began.
+func withFailures(tx *gorm.DB, agent Agent, after checkin.Request) (checkin.Request, error) {
+	before := agent.Report.Request
+	var doubtful []string
+	for name, is := range after.Services {
+		if was := before.Services[name]; is.Working() && !was.Working() && !was.Failing() {
+			doubtful = append(doubtful, name)
+		}
+	}
+	if len(doubtful) == 0 {
+		return before, nil
+	}
+	failed, err := failedServices(tx, agent.ID)
+	if err != nil {
+		return before, err
+	}
+	before.Services = maps.Clone(before.Services)
+	if before.Services == nil {
+		before.Services = map[string]checkin.ServiceReport{}
+	}
+	for _, name := range doubtful {
+		if was := before.Services[name]; failed[name] {
+			was.Outcome = checkin.OutcomeRejected
+			before.Services[name] = was
+		}
+	}
+	return before, nil
 }
 
 // agentsPerSite is how many agents of a site are remembered. A site has one or

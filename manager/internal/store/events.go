@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"gorm.io/gorm"
@@ -94,6 +95,24 @@ func writeEvents(tx *gorm.DB, agent Agent, at time.Time, happened ...events.Even
 		return fmt.Errorf("keep events: %w", err)
 	}
 	return nil
+}
+
+// failedServices are the services of an agent of which the last that was told is
+// that an apply failed.
+func failedServices(tx *gorm.DB, agentID int64) (map[string]bool, error) {
+	var told []Event
+	err := tx.Where("agent_id = ? AND kind IN ?", agentID, []events.Kind{events.ApplyFailed, events.Stuck, events.ApplyRecovered}).
+		Order("id DESC").Limit(maxEvents).Find(&told).Error
+	if err != nil {
+		return nil, fmt.Errorf("read what failed before: %w", err)
+	}
+	failed := map[string]bool{}
+	for _, event := range slices.Backward(told) {
+		if name, ok := event.Detail["service"].(string); ok {
+			failed[name] = event.Kind != events.ApplyRecovered
+		}
+	}
+	return failed, nil
 }
 
 // otherManagers is how much longer than LateFor an agent has to be silent, since

@@ -43,6 +43,43 @@ func reportOf(fails bool) checkin.Request {
 	return checkin.Request{Services: map[string]checkin.ServiceReport{"nginx": service}}
 }
 
+// testFailureInDoubt: that a failure is over is told also if nothing was known of
+// the service in between.
+func testFailureInDoubt(t *testing.T, s *store.Store) {
+	w := NewWorld(t, s, 1)
+	at := time.Now().UTC()
+	tell := func(report checkin.Request) {
+		t.Helper()
+		at = at.Add(time.Minute)
+		must(s.RecordCheckIn(t.Context(), store.CheckIn{SiteID: w.Site.ID, Hostname: "edge", At: at, Report: report}))(t)
+	}
+	unknown := checkin.Request{Services: map[string]checkin.ServiceReport{"nginx": {State: "unknown", LastApply: "unknown"}}}
+	want := []events.Kind{events.FirstSeen}
+	for _, step := range []struct {
+		report checkin.Request
+		kinds  []events.Kind
+	}{
+		{unknown, nil},
+		{reportOf(false), nil}, // nothing had failed
+		{reportOf(true), []events.Kind{events.ApplyFailed}},
+		{unknown, nil},
+		{reportOf(false), []events.Kind{events.ApplyRecovered}},
+		{unknown, nil},
+		{reportOf(false), nil}, // it was told
+		{reportOf(true), []events.Kind{events.ApplyFailed}},
+		{unknown, nil},
+		{checkin.Request{}, nil},
+		{reportOf(false), []events.Kind{events.ApplyRecovered}},
+		{reportOf(true), []events.Kind{events.ApplyFailed}},
+		{checkin.Request{}, []events.Kind{events.ApplyRecovered}},
+		{reportOf(false), nil},
+	} {
+		tell(step.report)
+		want = append(want, step.kinds...)
+		wantKinds(t, s, want...)
+	}
+}
+
 func testEvents(t *testing.T, s *store.Store) {
 	w := NewWorld(t, s, 1)
 	ctx := t.Context()

@@ -64,6 +64,7 @@ func Run(t *testing.T, open func(testing.TB) *store.Store) {
 		"agents are not audited":                 testAuditNotOfAgents,
 		"the audit log is filtered":              testAuditFilters,
 		"failed sign-ins are bounded":            testFailedSignIns,
+		"failures in doubt":                      testFailureInDoubt,
 		"events tell what happened":              testEvents,
 		"what live pages ask":                    testLive,
 		"one holder of a lease":                  testLease,
