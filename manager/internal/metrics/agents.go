@@ -75,8 +75,8 @@ type agents struct {
 }
 
 type knownAgent struct {
-	changedAt time.Time
-	problems  []string
+	told     int64
+	problems []string
 }
 
 func newAgents(o Options) *agents {
@@ -141,9 +141,10 @@ const maxReports = 500
 // learn reads the reports that have changed, and forgets agents that are gone.
 func (c *agents) learn(ctx context.Context, seen []store.AgentSeen) error {
 	fresh := make(map[int64]knownAgent, len(seen))
+	defer func() { c.known = fresh }() // with what was read before a fault
 	var changed []int64
 	for _, agent := range seen {
-		if known, ok := c.known[agent.ID]; ok && known.changedAt.Equal(agent.ChangedAt) {
+		if known, ok := c.known[agent.ID]; ok && known.told == agent.Told {
 			fresh[agent.ID] = known
 			continue
 		}
@@ -155,10 +156,9 @@ func (c *agents) learn(ctx context.Context, seen []store.AgentSeen) error {
 			return err
 		}
 		for _, agent := range read {
-			fresh[agent.ID] = knownAgent{agent.ChangedAt, problemsOf(agent.Report)}
+			fresh[agent.ID] = knownAgent{agent.Told, problemsOf(agent.Report)}
 		}
 	}
-	c.known = fresh
 	return nil
 }
 
@@ -169,7 +169,7 @@ func problemsOf(report store.Report) []string {
 	}
 	found := map[string]bool{guardHeld: report.Guard != nil}
 	for _, service := range report.Services {
-		found[applyFailed] = found[applyFailed] || failedToApply(service)
+		found[applyFailed] = found[applyFailed] || service.Failing()
 		found[quarantined] = found[quarantined] || len(service.Quarantined) > 0
 		found[held] = found[held] || service.Hold != nil
 		found[drifted] = found[drifted] || len(service.Drift) > 0
@@ -179,18 +179,6 @@ func problemsOf(report store.Report) []string {
 	}
 	maps.DeleteFunc(found, func(_ string, is bool) bool { return !is })
 	return slices.Sorted(maps.Keys(found))
-}
-
-// failedToApply goes by the outcome; an older agent tells only success or
-// failure.
-func failedToApply(service checkin.ServiceReport) bool {
-	switch service.Outcome {
-	case checkin.OutcomeRejected, checkin.OutcomeRolledBack, checkin.OutcomeStuck:
-		return true
-	case "":
-		return service.LastApply == checkin.ApplyFailure
-	}
-	return false
 }
 
 // totals are the figures of all agents, or of those of one site.

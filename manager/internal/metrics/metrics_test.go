@@ -178,7 +178,9 @@ func TestScrapesFollowTheAgents(t *testing.T) {
 	w.checkIn(t, site, "agent", 0, service(checkin.OutcomeApplied, nil))
 	step("applied", `agents_with_problem{problem="apply_failed"}`, "0")
 	step("heard 20 s ago", `site_oldest_checkin_age_seconds{site="lab",site_id="1"}`, "20")
-	w.store.Beat(store.Heartbeat{AgentID: id, At: w.now, Report: &checkin.Request{}})
+	w.store.Beat(store.Heartbeat{AgentID: id, Told: 1, At: w.now, Report: &checkin.Request{}})
+	step("a heartbeat of an older report", `site_oldest_checkin_age_seconds{site="lab",site_id="1"}`, "30")
+	w.store.Beat(store.Heartbeat{AgentID: id, Told: 2, At: w.now, Report: &checkin.Request{}})
 	step("a heartbeat in memory", `site_oldest_checkin_age_seconds{site="lab",site_id="1"}`, "10")
 	if err := w.store.DeleteAgent(t.Context(), id); err != nil {
 		t.Fatal(err)

@@ -177,11 +177,21 @@ func (h *heartbeats) mergeInto(agents []Agent) {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
 	for i := range agents {
-		for _, beats := range []map[int64]Heartbeat{h.writing, h.pending} {
-			if beat, ok := beats[agents[i].ID]; ok && beat.Told == agents[i].Told {
-				agents[i].LastSeenAt, agents[i].PeerAddress = beat.At, beat.PeerAddress
-				agents[i].ClockSkewMS, agents[i].Report = beat.ClockSkewMS, Report{Request: *beat.Report}
-			}
+		if beat, ok := h.of(agents[i].ID, agents[i].Told); ok {
+			agents[i].LastSeenAt, agents[i].PeerAddress = beat.At, beat.PeerAddress
+			agents[i].ClockSkewMS, agents[i].Report = beat.ClockSkewMS, Report{Request: *beat.Report}
 		}
 	}
+}
+
+// of is the latest heartbeat of an agent that goes with what it has told by
+// then: that of an older report is left out, here as when it is written. The
+// caller holds mu.
+func (h *heartbeats) of(agentID, told int64) (beat Heartbeat, ok bool) {
+	for _, beats := range []map[int64]Heartbeat{h.pending, h.writing} {
+		if beat, ok = beats[agentID]; ok && beat.Told == told {
+			return beat, true
+		}
+	}
+	return Heartbeat{}, false
 }

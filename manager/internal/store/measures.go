@@ -13,9 +13,9 @@ type AgentSeen struct {
 	SiteID     int64
 	Hostname   string
 	LastSeenAt time.Time
-	// ChangedAt tells whether a report that was read before is still the same,
-	// but for what changes with every check-in.
-	ChangedAt time.Time
+	// Told is Agent.Told. It tells whether a report that was read before is still
+	// the same, but for what changes with every check-in.
+	Told int64
 }
 
 // AgentsSeen lists all agents by id, with the heartbeats that are still in
@@ -29,10 +29,8 @@ func (s *Store) AgentsSeen(ctx context.Context) ([]AgentSeen, error) {
 	s.heartbeats.mu.RLock()
 	defer s.heartbeats.mu.RUnlock()
 	for i := range seen {
-		for _, beats := range []map[int64]Heartbeat{s.heartbeats.writing, s.heartbeats.pending} {
-			if beat, ok := beats[seen[i].ID]; ok {
-				seen[i].LastSeenAt = beat.At
-			}
+		if beat, ok := s.heartbeats.of(seen[i].ID, seen[i].Told); ok {
+			seen[i].LastSeenAt = beat.At
 		}
 	}
 	return seen, nil
