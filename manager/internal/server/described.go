@@ -42,13 +42,20 @@ func described(a *auth.Auth, m *metrics.Metrics, log *slog.Logger, next http.Han
 		e := &exchange{ResponseWriter: w}
 		request := auth.Request{ID: id, Client: a.Client(r), HTTP: r, Log: log, Noted: &e.noted}
 		r = r.WithContext(auth.WithRequest(r.Context(), request))
+		finished := false
+		defer func() {
+			if !finished { // an answer that a panic breaks off, whatever it began with
+				e.status = http.StatusInternalServerError
+			}
+			answer := metrics.Answer{
+				Method: r.Method, Route: e.noted.Route, Status: e.code(r), Took: time.Since(began),
+				CheckIn: checkIn, Stream: e.isStream(),
+			}
+			m.Answered(answer)
+			lines.write(request, answer, e)
+		}()
 		next.ServeHTTP(e, r)
-		answer := metrics.Answer{
-			Method: r.Method, Route: e.noted.Route, Status: e.code(r), Took: time.Since(began),
-			CheckIn: checkIn, Stream: e.isStream(),
-		}
-		m.Answered(answer)
-		lines.write(request, answer, e)
+		finished = true
 	})
 }
 

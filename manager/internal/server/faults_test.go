@@ -347,7 +347,8 @@ func TestPanickingHandlers(t *testing.T) {
 		c.Writer.Flush()
 		panic("secret")
 	})
-	server := httptest.NewServer(described(a, metrics.New(metrics.Options{}), logger, engine))
+	measured := metrics.New(metrics.Options{Store: s, Log: logger})
+	server := httptest.NewServer(described(a, measured, logger, engine))
 	defer server.Close()
 
 	answer, err := http.Post(server.URL+"/api/v1/at-once", "", nil)
@@ -373,6 +374,13 @@ func TestPanickingHandlers(t *testing.T) {
 		t.Errorf("what was not finished is stored: %+v, %v", sites, err)
 	}
 	server.Close()
+	scrape := httptest.NewRecorder()
+	measured.Handler().ServeHTTP(scrape, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	for _, route := range []string{"at-once", "half-way"} {
+		if !strings.Contains(scrape.Body.String(), `route="/api/v1/`+route+`",status="500"} 1`) {
+			t.Errorf("%s is not counted", route)
+		}
+	}
 	if got := log.String(); strings.Count(got, "handler panicked") != 2 || !strings.Contains(got, "faults_test.go") {
 		t.Errorf("log: %s", got)
 	}
