@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -9,7 +10,7 @@ import (
 )
 
 // Retention is how long a log is kept: nothing older than Age, and at most Rows
-// of the newest. The zero value keeps everything.
+// of the newest. Zero is no limit.
 type Retention struct {
 	Age  time.Duration
 	Rows int
@@ -24,7 +25,7 @@ func (s *Store) PruneAudit(ctx context.Context, keep Retention) error {
 	if keep == (Retention{}) {
 		return nil
 	}
-	failures := Retention{Age: keep.Age, Rows: min(keep.Rows, maxKeptFailures)}
+	failures := Retention{Age: keep.Age, Rows: min(cmp.Or(keep.Rows, maxKeptFailures), maxKeptFailures)}
 	if err := s.prune(ctx, "audit", "action = 'sign_in_failed'", failures); err != nil {
 		return err
 	}
@@ -33,9 +34,6 @@ func (s *Store) PruneAudit(ctx context.Context, keep Retention) error {
 
 // PruneEvents drops what is too old, or too much, from the events.
 func (s *Store) PruneEvents(ctx context.Context, keep Retention) error {
-	if keep == (Retention{}) {
-		return nil
-	}
 	return s.prune(ctx, "events", "TRUE", keep)
 }
 
@@ -48,9 +46,13 @@ func (s *Store) prune(ctx context.Context, table, condition string, keep Retenti
 	tooMany := fmt.Sprintf(`SELECT id FROM %[1]s WHERE %[2]s AND id <=
 		(SELECT id FROM %[1]s WHERE %[2]s ORDER BY id DESC LIMIT 1 OFFSET ?) ORDER BY id LIMIT ?`, table, condition)
 	for _, drop := range []struct {
-		query string
-		bound any
-	}{{tooOld, now().Add(-keep.Age)}, {tooMany, keep.Rows}} {
+		limited bool
+		query   string
+		bound   any
+	}{{keep.Age > 0, tooOld, now().Add(-keep.Age)}, {keep.Rows > 0, tooMany, keep.Rows}} {
+		if !drop.limited {
+			continue
+		}
 		for deleted := int64(logBatch); deleted == logBatch; {
 			err := s.update(ctx, func(tx *gorm.DB) error {
 				result := tx.Exec(fmt.Sprintf("DELETE FROM %s WHERE id IN (%s)", table, drop.query), drop.bound, logBatch)

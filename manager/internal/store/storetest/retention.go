@@ -35,9 +35,12 @@ func testRetention(t *testing.T, s *store.Store) {
 		events           int
 	}{
 		{store.Retention{Age: 31 * time.Hour, Rows: 1000}, 8, 30, 30},
+		{store.Retention{}, 8, 30, 30},
+		{store.Retention{Rows: 1000}, 8, 30, 30},
+		{store.Retention{Age: 31 * time.Hour}, 8, 30, 30},
 		{store.Retention{Age: 10*time.Hour + time.Minute, Rows: 20}, 8, 20, 10},
 		{store.Retention{Age: time.Hour * 1000, Rows: 5}, 5, 5, 5},
-		{store.Retention{Age: -time.Minute, Rows: 5}, 0, 0, 0},
+		{store.Retention{Age: time.Nanosecond, Rows: 5}, 0, 0, 0},
 	} {
 		if err := s.PruneAudit(ctx, step.keep); err != nil {
 			t.Fatal(err)
