@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"opensource.internal/manager/internal/prose"
 )
 
 // The ways to be refused. What exactly was wrong with credentials is not
@@ -21,7 +23,7 @@ var (
 type TooManyError struct{ Wait time.Duration }
 
 func (e *TooManyError) Error() string {
-	return fmt.Sprintf("too many attempts with wrong credentials; try again in %d seconds", e.Seconds())
+	return "too many attempts with wrong credentials; try again in " + prose.Counted(e.Seconds(), "second")
 }
 
 // Seconds is the wait in whole seconds, at least one, as for Retry-After.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http/httptest"
 	"net/netip"
+	"strings"
 	"testing"
 	"time"
 
@@ -226,5 +227,13 @@ func TestLimiterMemoryIsBounded(t *testing.T) {
 	}
 	if len(l.buckets) > maxBuckets {
 		t.Errorf("%d counts are kept", len(l.buckets))
+	}
+}
+
+func TestTheWaitIsSaidInGoodEnglish(t *testing.T) {
+	for wait, want := range map[time.Duration]string{time.Millisecond: "in 1 second", 90 * time.Second: "in 90 seconds"} {
+		if got := (&TooManyError{Wait: wait}).Error(); !strings.HasSuffix(got, want) {
+			t.Errorf("%s: %s", wait, got)
+		}
 	}
 }
