@@ -4,8 +4,12 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
+	"time"
 
+	"opensource.internal/agent/checkin"
 	"opensource.internal/manager/internal/events"
+	"opensource.internal/manager/internal/prose"
 	"opensource.internal/manager/internal/store"
 )
 
@@ -45,45 +49,111 @@ func meaning(e store.Event) []store.EpisodeChange {
 	case events.GuardReleased:
 		return one(guard, "", true)
 	case events.Quarantined, events.QuarantineCleared:
-		return each(e, quarantine, "records", e.Kind == events.QuarantineCleared, func(record store.Values) (string, string) {
+		return each(e, quarantine, "records", e.Kind == events.QuarantineCleared, func(record store.Values) (subject, begun, over string) {
 			name := word(record, "kind") + " " + word(record, "name")
-			subject := fmt.Sprintf("%s %s %v", word(e.Detail, "service"), name, record["id"])
-			return subject, fmt.Sprintf("%s: %s is left out%s", word(e.Detail, "service"), name, because(record, "reason"))
+			service := word(e.Detail, "service")
+			return leftOut(service, word(record, "kind"), word(record, "name"), number(record, "id")),
+				fmt.Sprintf("%s: %s is left out%s", service, name, because(word(record, "reason"))),
+				"no longer left out: " + name
 		})
 	case events.VolumeFailed, events.VolumeReady:
-		return each(e, store.FamilyVolume, "volumes", e.Kind == events.VolumeReady, func(volume store.Values) (string, string) {
-			return fmt.Sprint(volume["id"]), fmt.Sprintf("volume %s of %s cannot be provided%s", word(volume, "name"), word(volume, "container"), because(volume, "message"))
+		return each(e, store.FamilyVolume, "volumes", e.Kind == events.VolumeReady, func(volume store.Values) (subject, begun, over string) {
+			name := fmt.Sprintf("volume %s of %s", word(volume, "name"), word(volume, "container"))
+			return strconv.FormatInt(number(volume, "id"), 10), name + " cannot be provided" + because(word(volume, "message")), name + ": ready"
 		})
 	case events.CertificateExpiring, events.CertificateExpired, events.CertificateFaulty, events.CertificateRecovered:
-		return each(e, certificate, "certificates", e.Kind == events.CertificateRecovered, func(pair store.Values) (string, string) {
+		return each(e, certificate, "certificates", e.Kind == events.CertificateRecovered, func(pair store.Values) (subject, begun, over string) {
 			domain := word(pair, "domain")
-			return domain, fmt.Sprintf("certificate of %s: %s%s", domain, word(pair, "state"), because(pair, "notAfter"))
+			over = "certificate of " + domain + ": in order again"
+			if word(pair, "state") == "" {
+				over = "certificate of " + domain + ": not used any more"
+			}
+			return domain, ofCertificate(e.Kind, pair), over
 		})
 	}
 	return nil
 }
 
-// each is a change for every item that an event lists. Of very many it lists
-// only the first ones; when very many are well again, all are.
-func each(e store.Event, family, list string, ends bool, describe func(store.Values) (subject, summary string)) []store.EpisodeChange {
-	items, _ := e.Detail[list].([]any)
-	total, _ := e.Detail["total"].(float64)
-	if ends && int(total) > len(items) {
-		return []store.EpisodeChange{{Family: family, Ends: true, All: true, Summary: e.Summary}}
+// leftOut is the subject of a record that is left out.
+func leftOut(service, kind, name string, id int64) string {
+	return fmt.Sprintf("%s %s %s %d", service, kind, name, id)
+}
+
+// ofCertificate says what is wrong with a certificate, and what to do: the files
+// are on the agent's host.
+func ofCertificate(kind events.Kind, pair store.Values) string {
+	domain := word(pair, "domain")
+	files := fmt.Sprintf("/etc/ssl/certs/%[1]s.crt and /etc/ssl/private/%[1]s.key on that host", domain)
+	end := ""
+	if at, err := time.Parse(time.RFC3339, word(pair, "notAfter")); err == nil {
+		end = " on " + prose.Minute(at)
 	}
+	switch kind {
+	case events.CertificateExpiring:
+		return fmt.Sprintf("the certificate of %s expires%s: renew %s", domain, cmp.Or(end, " soon"), files)
+	case events.CertificateExpired:
+		return fmt.Sprintf("the certificate of %s expired%s, browsers refuse it: renew %s", domain, end, files)
+	}
+	state := cmp.Or(map[string]string{
+		string(checkin.CertificateMissing): "is missing", string(checkin.CertificateMismatch): "does not go with its key",
+		string(checkin.CertificateUnreadable): "cannot be read",
+	}[word(pair, "state")], "is "+word(pair, "state"))
+	served := ""
+	if fallback, _ := pair["fallback"].(bool); fallback {
+		served = ", a self-signed one is served"
+	}
+	return fmt.Sprintf("the certificate of %s %s%s: look at %s", domain, state, served, files)
+}
+
+// each is a change for every item that an event lists. Of very many it lists
+// only the first ones; that others are over is seen from the reports.
+func each(e store.Event, family, list string, ends bool, describe func(store.Values) (subject, begun, over string)) []store.EpisodeChange {
+	items, _ := e.Detail[list].([]any)
 	var changes []store.EpisodeChange
 	for _, item := range items {
 		values, _ := item.(map[string]any)
-		subject, summary := describe(values)
+		subject, summary, over := describe(values)
 		if ends {
-			summary = cmp.Or(map[string]string{
-				quarantine: "no longer left out: " + word(values, "kind") + " " + word(values, "name"), certificate: "certificate of " + subject + ": in order again",
-				store.FamilyVolume: "volume " + word(values, "name") + " of " + word(values, "container") + ": ready",
-			}[family], e.Summary)
+			summary = over
 		}
 		changes = append(changes, store.EpisodeChange{Family: family, Subject: subject, Ends: ends, Summary: summary})
 	}
 	return changes
+}
+
+// ending is how an episode has ended according to what its agent reports now,
+// and empty if it goes on or nothing is known. It is pure.
+func ending(e store.Episode, report checkin.Request) string {
+	switch e.Family {
+	case apply:
+		switch service, reported := report.Services[e.Subject]; {
+		case !reported:
+			return e.Subject + ": is not reported any more"
+		case service.Working():
+			return e.Subject + ": works again"
+		}
+	case quarantine:
+		for name, service := range report.Services {
+			for _, q := range service.Quarantined {
+				if leftOut(name, q.Kind, q.Name, q.ID) == e.Subject {
+					return ""
+				}
+			}
+		}
+		return "no longer so: " + e.Summary
+	case certificate:
+		switch pair, used := report.Certificates[e.Subject]; {
+		case used && pair.State == checkin.CertificateOK:
+			return "certificate of " + e.Subject + ": in order again"
+		case !used && report.Agent != nil: // older agents tell nothing of certificates
+			return "certificate of " + e.Subject + ": not used any more"
+		}
+	case guard:
+		if report.Guard == nil {
+			return "holds back no configuration any more"
+		}
+	}
+	return ""
 }
 
 func word(values store.Values, name string) string {
@@ -91,9 +161,15 @@ func word(values store.Values, name string) string {
 	return text
 }
 
-func because(values store.Values, name string) string {
-	if text := word(values, name); text != "" {
-		return ": " + text
+// number is one that JSON has brought, which makes a float64 of it.
+func number(values store.Values, name string) int64 {
+	value, _ := values[name].(float64)
+	return int64(value)
+}
+
+func because(text string) string {
+	if text == "" {
+		return ""
 	}
-	return ""
+	return ": " + text
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -34,6 +36,7 @@ type Notifier struct {
 	Options
 
 	mu      sync.Mutex
+	looked  map[int64]int64 // Agent.Told of the last report that was looked at, by agent; of follow alone
 	waits   map[int64]*wait
 	pending map[int64]int // how much there is to tell, by target
 }
@@ -69,7 +72,7 @@ func New(o Options) *Notifier {
 		o.Now = time.Now
 	}
 	if o.Send == nil {
-		o.Send = Send
+		o.Send = new(sender).send
 	}
 	if o.Sent == nil {
 		o.Sent = func(error) {}
@@ -114,9 +117,55 @@ func (n *Notifier) follow(ctx context.Context) error {
 			return err
 		}
 		if seen < batch {
-			return n.Store.CloseEpisodes(ctx, n.Now().Add(-kept))
+			break
 		}
 	}
+	if err := n.closeOver(ctx); err != nil {
+		return err
+	}
+	return n.Store.CloseEpisodes(ctx, n.Now().Add(-kept))
+}
+
+// closeOver ends what is over according to what agents report now: the event
+// that says so may have been left out among too many. A report is looked at
+// once.
+func (n *Notifier) closeOver(ctx context.Context) error {
+	open, err := n.Store.OpenEpisodes(ctx)
+	if err != nil {
+		return err
+	}
+	looked := map[int64]int64{}
+	unseen := map[int64][]store.OpenEpisode{}
+	for _, e := range open {
+		looked[e.AgentID] = e.Told
+		if n.looked[e.AgentID] != e.Told {
+			unseen[e.AgentID] = append(unseen[e.AgentID], e)
+		}
+	}
+	for ids := range slices.Chunk(slices.Sorted(maps.Keys(unseen)), batch) {
+		agents, err := n.Store.AgentsByID(ctx, ids)
+		if err != nil {
+			return err
+		}
+		if err := n.Store.CloseByReport(ctx, over(agents, unseen)); err != nil {
+			return err
+		}
+	}
+	n.looked = looked
+	return nil
+}
+
+// over are the episodes that have ended according to their agents' reports.
+func over(agents []store.Agent, open map[int64][]store.OpenEpisode) []store.OpenEpisode {
+	var ended []store.OpenEpisode
+	for _, agent := range agents {
+		for _, e := range open[agent.ID] {
+			if e.Closing = ending(e.Episode, agent.Report.Request); agent.Report.Fault == nil && e.Told == agent.Told && e.Closing != "" {
+				ended = append(ended, e)
+			}
+		}
+	}
+	return ended
 }
 
 // tell sends a target one message of all that there is to tell, once it has
@@ -145,17 +194,14 @@ func (n *Notifier) remindBefore() time.Time {
 	return n.Now().Add(-n.Remind)
 }
 
-// sort tells apart what a target is to be told, and what it will never be. The
-// rest waits: for the end of a silence.
+// sort tells apart what a target is to be told, and what it will never be.
 func (n *Notifier) sort(target store.NotificationTarget, due []store.Due) (items []item, moot []store.Delivery) {
 	for _, d := range due {
 		over := d.ClosedAt != nil
 		untold := over && d.ToldAt == nil
 		switch {
-		case !target.Wants(d.Episode):
 		case untold && (d.Silenced || d.ClosedAt.Sub(d.OpenedAt) < n.Window):
 			moot = append(moot, store.Delivery{TargetID: target.ID, EpisodeID: d.ID, ToldAt: n.Now().UTC(), Done: true})
-		case d.Silenced:
 		default:
 			items = append(items, item{due: d, over: over, late: untold, till: !over && d.ToldAt != nil})
 		}

@@ -210,6 +210,103 @@ func TestSilentAndBack(t *testing.T) {
 	w.want("back", target, 2, "1 recovered", "web1 (lab): checks in again")
 }
 
+// TestWhatIsOverWithoutAnEvent: an event that says that something is over may be
+// one of too many. What agents report says it, too.
+func TestWhatIsOverWithoutAnEvent(t *testing.T) {
+	w := newWorld(t)
+	target := w.target("ops", nil)
+	tell := func(report checkin.Request) {
+		t.Helper()
+		w.now = w.now.Add(time.Second)
+		if _, err := w.store.RecordCheckIn(t.Context(), store.CheckIn{SiteID: w.site, Hostname: "web1", At: w.now, Report: report}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ill := func(etag string) checkin.Request {
+		return checkin.Request{
+			Agent: &checkin.AgentInfo{Version: "1"}, Guard: &checkin.Guard{Removed: 3, Total: 4, ETag: "x"},
+			Services: map[string]checkin.ServiceReport{
+				"dnsmasq": {LastApply: "failure", Outcome: "applied", Quarantined: []checkin.QuarantinedItem{{Kind: "host", ID: 7, Name: "db"}}},
+				"nginx":   {LastApply: "failure", Outcome: "rejected", ReceivedETag: etag},
+			},
+			Certificates: map[string]checkin.Certificate{"example.com": {State: "missing"}},
+		}
+	}
+	for i := range 310 {
+		tell(ill(fmt.Sprint(i)))
+	}
+	w.after(2 * time.Minute)
+	w.want("ill", target, 1, "1 apply failed", "1 certificate cannot be used", "1 mass removal held back", "1 record left out")
+	last := ill("last")
+	last.Services = map[string]checkin.ServiceReport{"nginx": {LastApply: "success", Outcome: "applied"}}
+	last.Certificates = nil
+	last.Guard = nil
+	tell(last)
+	w.after(2 * time.Minute)
+	w.want("well", target, 2, "4 recovered", "nginx: works again", "certificate of example.com: not used any more", "holds back no configuration any more", "no longer so: dnsmasq: host db is left out")
+}
+
+// An agent that falls silent while something fails is silent, and nothing is over.
+func TestSilentWhileFailing(t *testing.T) {
+	w := newWorld(t)
+	target := w.target("ops", nil)
+	w.now = time.Now().UTC().Add(-time.Hour)
+	w.report("web1", checkin.OutcomeRejected)
+	if err := w.store.MarkOffline(t.Context(), time.Now().Add(-2*time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	w.now = time.Now().UTC()
+	w.after(2 * time.Minute)
+	w.want("silent", target, 1, "1 silent, 1 apply failed")
+	w.after(time.Hour)
+	w.want("goes on", target, 1)
+	w.report("web1", checkin.OutcomeApplied)
+	w.after(2 * time.Minute)
+	w.want("back", target, 2, "2 recovered", "checks in again", "the configuration is in force again")
+}
+
+// Times are compared in the database as they are, whatever zone they are given in.
+func TestEpisodesAreKeptInAnyZone(t *testing.T) {
+	w := newWorld(t)
+	w.now = w.now.In(time.FixedZone("", 14*3600))
+	target := w.target("ops", nil)
+	w.report("web1", checkin.OutcomeRejected)
+	w.after(2 * time.Minute)
+	w.report("web1", checkin.OutcomeApplied)
+	if err := w.store.CloseEpisodes(t.Context(), w.now); err != nil { // nothing is closed yet
+		t.Fatal(err)
+	}
+	w.after(time.Second)
+	if err := w.store.CloseEpisodes(t.Context(), w.now.Add(-time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	w.after(2 * time.Minute)
+	w.want("told", target, 2, "1 recovered")
+}
+
+func TestReasonOfASilence(t *testing.T) {
+	w := newWorld(t)
+	for reason, taken := range map[string]bool{
+		"": true, " moving house ": true, strings.Repeat("x", 501): false, "a\nb": false, "\x1b[2J": false, "a\xff": false,
+	} {
+		_, err := w.store.SilenceSite(t.Context(), store.NotificationSilence{SiteID: w.site, Until: time.Now().Add(time.Hour), Reason: reason})
+		var invalid *store.InvalidError
+		if taken != (err == nil) || !taken && (!errors.As(err, &invalid) || invalid.Fields["reason"] == "") {
+			t.Errorf("%q: %v", reason, err)
+		}
+	}
+}
+
+// The caller's deliveries stay as they are when one is of what is gone.
+func TestKeepDeliveriesOfWhatIsGone(t *testing.T) {
+	w := newWorld(t)
+	target := w.target("ops", nil)
+	mine := []store.Delivery{{TargetID: target.ID, EpisodeID: 98, ToldAt: w.now}, {TargetID: target.ID, EpisodeID: 99, ToldAt: w.now}}
+	if err := w.store.KeepDeliveries(t.Context(), mine); err != nil || mine[0].EpisodeID != 98 || mine[1].EpisodeID != 99 {
+		t.Errorf("%+v, %v", mine, err)
+	}
+}
+
 func TestSilencedSites(t *testing.T) {
 	w := newWorld(t)
 	target := w.target("ops", nil)
@@ -294,7 +391,7 @@ func TestFilters(t *testing.T) {
 	w.after(2 * time.Minute)
 	w.want("another site", site, 0)
 	w.want("another kind", kind, 0)
-	w.want("errors only", severe, 1, "1 certificate expired", "certificate of example.com: expired")
+	w.want("errors only", severe, 1, "1 certificate expired", "web2 (lab): the certificate of example.com expired, browsers refuse it: renew /etc/ssl/certs/example.com.crt")
 	record(other.ID, "web3", checkin.Request{Guard: &checkin.Guard{Removed: 9, Total: 10, ETag: "x"}})
 	w.after(2 * time.Minute)
 	w.want("its own site", site, 1, "1 mass removal held back", "web3 (home)")

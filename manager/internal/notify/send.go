@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/nicholas-fedor/shoutrrr/pkg/router"
 	"github.com/nicholas-fedor/shoutrrr/pkg/types"
@@ -80,23 +81,32 @@ func serviceOf(target string) (types.Service, error) {
 // quiet drops what services say of their work: it is full of secrets.
 var quiet = log.New(io.Discard, "", 0)
 
-// Send sends a message to the URL of a target. It waits until the context
-// ends; the service has bounds of its own. The error has no secret of the URL.
+// Send sends a message to the URL of a target. It waits until the context ends.
+// The error has no secret of the URL.
 func Send(ctx context.Context, target string, message Message) error {
+	return new(sender).send(ctx, target, message)
+}
+
+// sender sends one message at a time to each URL. The library cannot be told to
+// stop, and some of its services wait without end for a server that is silent:
+// what was not answered in time goes on, but not twice.
+type sender struct{ underWay sync.Map }
+
+func (s *sender) send(ctx context.Context, target string, message Message) error {
 	service, err := serviceOf(target)
 	if err != nil {
 		return errors.New(redact(target, err.Error()))
 	}
 	params := types.Params{}
 	params.SetTitle(message.Title)
+	if _, busy := s.underWay.LoadOrStore(target, true); busy {
+		return errors.New("no answer to the message before, which is still being sent")
+	}
 	done := make(chan error, 1)
 	go func() {
-		defer func() {
-			if cause := recover(); cause != nil {
-				done <- fmt.Errorf("the service %s broke off: %v", ServiceName(target), cause)
-			}
-		}()
-		done <- service.Send(message.Body, &params)
+		err := sendBy(service, target, message.Body, &params)
+		s.underWay.Delete(target)
+		done <- err
 	}()
 	select {
 	case err = <-done:
@@ -107,6 +117,16 @@ func Send(ctx context.Context, target string, message Message) error {
 		return nil
 	}
 	return errors.New(redact(target, err.Error()))
+}
+
+// sendBy makes an error of a panic of the library.
+func sendBy(service types.Service, target, body string, params *types.Params) (err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = fmt.Errorf("the service %s broke off: %v", ServiceName(target), cause)
+		}
+	}()
+	return service.Send(body, params)
 }
 
 // maxError is how much of an error is kept, in bytes.

@@ -5,11 +5,13 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -197,5 +199,42 @@ func TestRefusedTargets(t *testing.T) {
 	}
 	if _, err := url.Parse(good.URL); err != nil || notify.ServiceName(good.URL) != "ntfy" || notify.ServiceName("generic+https://x") != "generic" {
 		t.Error("the service is not named")
+	}
+}
+
+// TestSilentServer: a server that never answers is sent one message, not one more
+// with every try.
+func TestSilentServer(t *testing.T) {
+	release := make(chan struct{})
+	var asked atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, _ *http.Request) {
+		asked.Add(1)
+		<-release
+	}))
+	defer server.Close()
+	w := newWorld(t)
+	target := w.target("hook", func(n *store.NotificationTarget) { n.URL = "generic+" + server.URL + "/hook" })
+	n := notify.New(notify.Options{Store: w.store, Log: slog.New(slog.DiscardHandler)})
+	try := func(timeout time.Duration) string {
+		t.Helper()
+		ctx, cancel := context.WithTimeout(t.Context(), timeout)
+		defer cancel()
+		reason, err := n.Test(ctx, target)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return reason
+	}
+	if reason := try(100 * time.Millisecond); reason != "no answer in time" {
+		t.Error(reason)
+	}
+	if reason := try(10 * time.Second); !strings.Contains(reason, "still being sent") {
+		t.Error(reason)
+	}
+	close(release)
+	for late := time.Now().Add(10 * time.Second); try(10*time.Second) != "" && time.Now().Before(late); {
+	}
+	if reason := try(10 * time.Second); reason != "" || asked.Load() > 3 {
+		t.Errorf("%q after %d requests", reason, asked.Load())
 	}
 }

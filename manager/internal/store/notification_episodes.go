@@ -38,10 +38,9 @@ func (Episode) TableName() string { return "notification_episodes" }
 type EpisodeChange struct {
 	Family  string
 	Subject string
-	// Ends closes the episode, or all of the family if All says so; else it is
-	// opened.
-	Ends, All bool
-	Summary   string
+	// Ends closes the episode, else it is opened.
+	Ends    bool
+	Summary string
 }
 
 // FollowEvents makes episodes of up to limit events that were not looked at
@@ -133,11 +132,8 @@ func openEpisode(tx *gorm.DB, event Event, change EpisodeChange) error {
 }
 
 func closeEpisode(tx *gorm.DB, event Event, change EpisodeChange) error {
-	query := tx.Model(&Episode{}).Where("agent_id = ? AND family = ? AND closed_at IS NULL", event.AgentID, change.Family)
-	if !change.All {
-		query = query.Where("subject = ?", change.Subject)
-	}
-	return query.Updates(map[string]any{"closed_at": event.At.UTC(), "closing": change.Summary}).Error
+	return tx.Model(&Episode{}).Where("agent_id = ? AND family = ? AND subject = ? AND closed_at IS NULL", event.AgentID, change.Family, change.Subject).
+		Updates(map[string]any{"closed_at": event.At.UTC(), "closing": change.Summary}).Error
 }
 
 // The families that the store itself can tell the end of.
@@ -160,11 +156,48 @@ func (s *Store) CloseEpisodes(ctx context.Context, forgetBefore time.Time) error
 				AND agent_id IN (SELECT id FROM agents WHERE offline_at IS NULL)`, []any{at, FamilyOffline}},
 			{`UPDATE notification_episodes SET closed_at = ?, closing = 'the volume is ready or was deleted' WHERE closed_at IS NULL AND family = ?
 				AND subject NOT IN (SELECT CAST(id AS TEXT) FROM volumes WHERE status = 'failed')`, []any{at, FamilyVolume}},
-			{`DELETE FROM notification_episodes WHERE closed_at < ?`, []any{forgetBefore}},
-			{`DELETE FROM notification_silences WHERE until < ?`, []any{forgetBefore}},
+			{`DELETE FROM notification_episodes WHERE closed_at < ?`, []any{forgetBefore.UTC()}},
+			{`DELETE FROM notification_silences WHERE until < ?`, []any{forgetBefore.UTC()}},
 		} {
 			if err := tx.Exec(step.query, step.args...).Error; err != nil {
 				return fmt.Errorf("close episodes: %w", err)
+			}
+		}
+		return nil
+	})
+}
+
+// OpenEpisode is one that an agent's reports can tell the end of, with how often
+// the agent has told something new by now.
+type OpenEpisode struct {
+	Episode `gorm:"embedded"`
+	Told    int64
+}
+
+// OpenEpisodes lists those that are not over and are not for the store itself to
+// close, by id.
+func (s *Store) OpenEpisodes(ctx context.Context) ([]OpenEpisode, error) {
+	var open []OpenEpisode
+	err := s.read.WithContext(ctx).Raw(`SELECT e.*, a.told FROM notification_episodes e JOIN agents a ON a.id = e.agent_id
+		WHERE e.closed_at IS NULL AND e.family NOT IN ? ORDER BY e.id`, []string{FamilyOffline, FamilyVolume}).Scan(&open).Error
+	if err != nil {
+		return nil, fmt.Errorf("list open episodes: %w", err)
+	}
+	return open, nil
+}
+
+// CloseByReport ends episodes in the given words, unless their agent has told
+// something new since the count that goes with them.
+func (s *Store) CloseByReport(ctx context.Context, over []OpenEpisode) error {
+	if len(over) == 0 {
+		return nil
+	}
+	return s.update(ctx, func(tx *gorm.DB) error {
+		for _, e := range over {
+			err := tx.Exec(`UPDATE notification_episodes SET closed_at = ?, closing = ? WHERE id = ? AND closed_at IS NULL
+				AND agent_id IN (SELECT id FROM agents WHERE told = ?)`, now(), e.Closing, e.ID, e.Told).Error
+			if err != nil {
+				return fmt.Errorf("close episode %d: %w", e.ID, err)
 			}
 		}
 		return nil
@@ -180,21 +213,34 @@ type Due struct {
 	Silenced bool
 }
 
+// dueAtOnce is how many episodes are considered for a target at once. Those that
+// do not fit into a message are told by the next one.
+const dueAtOnce = 10_000
+
 // DueEpisodes lists what there is to consider for a target, in the order in
-// which it happened. What goes on and was told before remindBefore is told
-// again; of what ended before the target was enabled nobody wants to know.
+// which it happened: of what it wants, and not what waits for the end of a
+// silence. What goes on and was told before remindBefore is told again; of what
+// ended before the target was enabled nobody wants to know.
 func (s *Store) DueEpisodes(ctx context.Context, target NotificationTarget, remindBefore time.Time) ([]Due, error) {
+	query := s.read.WithContext(ctx).Table("notification_episodes e").
+		Select(`e.*, coalesce(s.name, '') AS site_name, d.told_at, CASE WHEN q.id IS NULL THEN FALSE ELSE TRUE END AS silenced`).
+		Joins("LEFT JOIN notification_deliveries d ON d.episode_id = e.id AND d.target_id = ?", target.ID).
+		Joins("LEFT JOIN sites s ON s.id = e.site_id").
+		Joins("LEFT JOIN notification_silences q ON q.site_id = e.site_id AND q.until > ?", now()).
+		Where(`d.target_id IS NULL AND (e.closed_at IS NULL OR e.closed_at > ?)
+			OR d.done = FALSE AND (e.closed_at IS NOT NULL OR d.told_at < ?)`, target.EnabledSince.UTC(), remindBefore.UTC()).
+		Where("q.id IS NULL OR d.target_id IS NULL AND e.closed_at IS NOT NULL")
+	if len(target.Kinds) > 0 {
+		query = query.Where("e.kind IN ?", []string(target.Kinds))
+	}
+	if len(target.SiteIDs) > 0 {
+		query = query.Where("e.site_id IN ?", []int64(target.SiteIDs))
+	}
+	if target.Severity == events.Error {
+		query = query.Where("e.severity = ?", events.Error)
+	}
 	var due []Due
-	err := s.read.WithContext(ctx).Raw(`SELECT e.*, coalesce(s.name, '') AS site_name, d.told_at,
-			CASE WHEN q.id IS NULL THEN FALSE ELSE TRUE END AS silenced
-		FROM notification_episodes e
-		LEFT JOIN notification_deliveries d ON d.episode_id = e.id AND d.target_id = ?
-		LEFT JOIN sites s ON s.id = e.site_id
-		LEFT JOIN notification_silences q ON q.site_id = e.site_id AND q.until > ?
-		WHERE d.target_id IS NULL AND (e.closed_at IS NULL OR e.closed_at > ?)
-			OR d.done = FALSE AND (e.closed_at IS NOT NULL OR d.told_at < ?)
-		ORDER BY e.id`, target.ID, now(), target.EnabledSince.UTC(), remindBefore.UTC()).Scan(&due).Error
-	if err != nil {
+	if err := query.Order("e.id").Limit(dueAtOnce).Scan(&due).Error; err != nil {
 		return nil, fmt.Errorf("look for what to tell target %d: %w", target.ID, err)
 	}
 	return due, nil
@@ -259,7 +305,7 @@ func stillThere(tx *gorm.DB, batch []Delivery) ([]Delivery, error) {
 	for _, id := range episodes {
 		there[id] = len(targets) > 0
 	}
-	return slices.DeleteFunc(batch, func(d Delivery) bool { return !there[d.EpisodeID] }), nil
+	return slices.DeleteFunc(slices.Clone(batch), func(d Delivery) bool { return !there[d.EpisodeID] }), nil
 }
 
 // NoteSent notes that a target got a message, and what it has been told by it.

@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"gorm.io/gorm"
+
+	"opensource.internal/manager/internal/inventory"
 )
 
 // NotificationSilence says that nobody is told of a site until a time.
@@ -47,8 +50,13 @@ func (s *Store) SilenceSite(ctx context.Context, wanted NotificationSilence) (No
 	if !wanted.Until.After(now()) {
 		return NotificationSilence{}, invalid("until", "%s is over already", wanted.Until.UTC().Format(time.RFC3339))
 	}
+	reason, err := parseReason(wanted.Reason)
+	if err != nil {
+		return NotificationSilence{}, invalid("reason", "%v", err)
+	}
+	wanted.Until, wanted.Reason = wanted.Until.UTC(), reason
 	row := wanted
-	err := s.update(ctx, func(tx *gorm.DB) error {
+	err = s.update(ctx, func(tx *gorm.DB) error {
 		if _, err := get[Site](tx, wanted.SiteID); errors.Is(err, ErrNotFound) {
 			return invalid("siteId", "there is no site %d", wanted.SiteID)
 		} else if err != nil {
@@ -67,6 +75,14 @@ func (s *Store) SilenceSite(ctx context.Context, wanted NotificationSilence) (No
 		return save(tx, before, &row)
 	})
 	return row, err
+}
+
+// parseReason takes an absent reason, too.
+func parseReason(reason string) (string, error) {
+	if strings.TrimSpace(reason) == "" {
+		return "", nil
+	}
+	return inventory.ParseRemark(reason)
 }
 
 // EndNotificationSilence deletes a silence or returns ErrNotFound.

@@ -41,13 +41,6 @@ func (t NotificationTarget) subject() Subject {
 	return Subject{Resource: "notification_target", ID: t.ID, Name: t.Name}
 }
 
-// Wants reports whether a target is told of something.
-func (t NotificationTarget) Wants(e Episode) bool {
-	return (len(t.Kinds) == 0 || slices.Contains(t.Kinds, string(e.Kind))) &&
-		(len(t.SiteIDs) == 0 || slices.Contains(t.SiteIDs, e.SiteID)) &&
-		(t.Severity != events.Error || e.Severity == events.Error)
-}
-
 // Words are a list in one column, separated by commas.
 type Words []string
 
