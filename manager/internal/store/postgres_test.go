@@ -3,6 +3,7 @@ package store_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"net"
 	"strings"
@@ -284,5 +285,50 @@ func TestPostgreSQLIsMigratedBesideARunningManager(t *testing.T) {
 		if err := use(); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// A transaction counts a site once: thousands of versions of one row would be in
+// the way of each other. One that was taken back does not count.
+func TestATransactionCountsOnce(t *testing.T) {
+	s := storetest.OpenAt(t, storetest.PostgreSQL(t))
+	w := storetest.NewWorld(t, s, 1)
+	counter := func() uint64 {
+		t.Helper()
+		versions, err := s.Versions(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return versions.Site(w.Site.ID)
+	}
+	for n := range 2 {
+		before := counter()
+		err := s.Atomically(t.Context(), func(ctx context.Context) error {
+			// Refused after it was written, which takes its count back.
+			var conflict *store.ConflictError
+			if _, err := s.CreateNode(ctx, w.Site.ID, inventory.Node{Name: "pve1"}); !errors.As(err, &conflict) {
+				return fmt.Errorf("a name that is taken: %w", err)
+			}
+			for i := range 3 {
+				if _, err := s.CreateNode(ctx, w.Site.ID, inventory.Node{Name: fmt.Sprintf("new%d-%d", n, i)}); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if after := counter(); after != before+1 {
+			t.Errorf("counted from %d to %d", before, after)
+		}
+	}
+	before, no := counter(), errors.New("no")
+	err := s.Atomically(t.Context(), func(ctx context.Context) error {
+		_, err := s.CreateNode(ctx, w.Site.ID, inventory.Node{Name: "never"})
+		return errors.Join(err, no)
+	})
+	if !errors.Is(err, no) || counter() != before {
+		t.Errorf("%v, counted from %d to %d", err, before, counter())
 	}
 }
