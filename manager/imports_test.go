@@ -74,7 +74,7 @@ var restricted = []struct {
 	},
 	{
 		what: module + "/internal/snapshot", why: "only what shows, publishes or hands out snapshots needs them",
-		by: []string{"internal/snapshot", "internal/manifest", "internal/server", "internal/api", "internal/dashboard", "internal/live", "cmd/opensource-manager"},
+		by: []string{"internal/snapshot", "internal/manifest", "internal/server", "internal/api", "internal/dashboard", "internal/live", "internal/show", "cmd/opensource-manager"},
 	},
 	{
 		what: module + "/internal/live", why: "only what answers requests has anybody listening",
@@ -82,7 +82,11 @@ var restricted = []struct {
 	},
 	{
 		what: module + "/internal/preview", why: "what is shown of snapshots is read through the package snapshot",
-		by: []string{"internal/preview", "internal/snapshot", "internal/api", "cmd/opensource-manager"},
+		by: []string{"internal/preview", "internal/snapshot", "internal/show", "internal/api", "cmd/opensource-manager"},
+	},
+	{
+		what: module + "/internal/show", why: "the JSON forms are what the API answers and the command line prints",
+		by: []string{"internal/show", "internal/api", "cmd/opensource-manager"},
 	},
 	{
 		what: module + "/internal/tasks", why: "the server says what is done now and then; what is done does not know by whom",
@@ -102,7 +106,7 @@ var restricted = []struct {
 	},
 	{
 		what: module + "/internal/notify", why: "notifications are sent by the server, and managed by the API and the program",
-		by: []string{"internal/notify", "internal/server", "internal/api", "cmd/opensource-manager"},
+		by: []string{"internal/notify", "internal/server", "internal/show", "internal/api", "cmd/opensource-manager"},
 	},
 	{
 		what: "github.com/prometheus", why: "only the metrics know who reads them",

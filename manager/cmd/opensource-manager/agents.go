@@ -8,45 +8,33 @@ import (
 	"time"
 
 	"opensource.internal/agent/checkin"
+	"opensource.internal/manager/internal/show"
 	"opensource.internal/manager/internal/store"
 )
 
 type agentsCommand struct {
-	Site  int64  `help:"Only those of this site." placeholder:"N"`
+	Site  string `help:"Only those of this site." placeholder:"SITE"`
 	State string `enum:",online,late,offline" default:"" complete:"online,late,offline" help:"Only those that are online, late or offline." placeholder:"STATE"`
 	Watch bool   `help:"Show them again and again, until Ctrl-C."`
 	JSON  bool   `name:"json" help:"Print JSON; with --watch one line each time."`
 }
 
-// agentOf is an agent as it is printed.
-type agentOf struct {
-	ID          int64                            `json:"id"`
-	SiteID      int64                            `json:"siteId"`
-	Hostname    string                           `json:"hostname"`
-	State       store.Presence                   `json:"state"`
-	FirstSeenAt time.Time                        `json:"firstSeenAt"`
-	LastSeenAt  time.Time                        `json:"lastSeenAt"`
-	PeerAddress string                           `json:"peerAddress"`
-	ClockSkewMS *int64                           `json:"clockSkewMs"`
-	Version     string                           `json:"version"`
-	RunningETag string                           `json:"runningEtag"`
-	Services    map[string]checkin.ServiceReport `json:"services"`
-	Problems    []string                         `json:"problems"`
-	Pin         *pinOf                           `json:"pin"` // of its site
-}
-
 // Run lists the agents, once or until the context ends.
 func (c agentsCommand) Run(e *environmentOf) error {
 	return e.withStore(func(s *store.Store) error {
-		if c.Watch {
-			return e.watch(func() error { return c.list(e, s) })
+		siteID, err := siteIDOf(e, s, c.Site)
+		if err != nil {
+			return err
 		}
-		return c.list(e, s)
+		if c.Watch {
+			return e.watch(func() error { return c.list(e, s, siteID) })
+		}
+		return c.list(e, s, siteID)
 	})
 }
 
-func (c agentsCommand) list(e *environmentOf, s *store.Store) error {
-	rows, _, err := s.ListAgents(e, store.AgentFilter{SiteID: c.Site}, store.ListOptions{Limit: store.All, Sort: "siteId"})
+func (c agentsCommand) list(e *environmentOf, s *store.Store, siteID int64) error {
+	rows, _, err := s.ListAgents(e, store.AgentFilter{SiteID: siteID}, store.ListOptions{Limit: store.All, Sort: "siteId"})
 	if err != nil {
 		return err
 	}
@@ -55,46 +43,29 @@ func (c agentsCommand) list(e *environmentOf, s *store.Store) error {
 		return err
 	}
 	now := time.Now()
-	shown := []agentOf{}
-	for _, row := range rows {
-		if agent := showAgent(row, pins[row.SiteID], now); c.State == "" || c.State == string(agent.State) {
-			shown = append(shown, agent)
-		}
-	}
+	rows = slices.DeleteFunc(rows, func(a store.Agent) bool { return c.State != "" && c.State != string(a.Presence(now)) })
 	if c.JSON {
-		return e.printJSON(shown)
+		return e.printJSON(shownAs(rows, show.AgentOf(now, pins)))
 	}
-	return printAgents(e, shown, now)
+	return printAgents(e, rows, pins, now)
 }
 
-func printAgents(e *environmentOf, agents []agentOf, now time.Time) error {
+func printAgents(e *environmentOf, agents []store.Agent, pins map[int64]*show.Pin, now time.Time) error {
 	t := newTable(e.stdout, "ID", "SITE", "HOST", "STATE", "LAST SEEN", "ADDRESS", "VERSION", "PROBLEMS")
 	for _, a := range agents {
-		problems := strings.Join(a.Problems, "; ")
-		if problems == "" {
-			problems = "none"
+		problems, version := problemsOf(a), ""
+		if pin := pins[a.SiteID]; pin != nil {
+			problems = append(problems, fmt.Sprintf("site pinned to revision %d", pin.Revision))
 		}
-		t.row(a.ID, a.SiteID, a.Hostname, a.State, since(a.LastSeenAt, now), a.PeerAddress, a.Version, problems)
+		if len(problems) == 0 {
+			problems = []string{"none"}
+		}
+		if a.Report.Agent != nil {
+			version = a.Report.Agent.Version
+		}
+		t.row(a.ID, a.SiteID, a.Hostname, a.Presence(now), since(a.LastSeenAt, now), a.PeerAddress, version, strings.Join(problems, "; "))
 	}
 	return t.flush()
-}
-
-func showAgent(a store.Agent, pin *pinOf, now time.Time) agentOf {
-	shown := agentOf{
-		ID: a.ID, SiteID: a.SiteID, Hostname: a.Hostname, State: a.Presence(now),
-		FirstSeenAt: a.FirstSeenAt.UTC(), LastSeenAt: a.LastSeenAt.UTC(), PeerAddress: a.PeerAddress, ClockSkewMS: a.ClockSkewMS,
-		Services: a.Report.Services, Problems: problemsOf(a), Pin: pin,
-	}
-	if pin != nil {
-		shown.Problems = append(shown.Problems, fmt.Sprintf("site pinned to revision %d", pin.Revision))
-	}
-	if a.Report.Agent != nil {
-		shown.Version = a.Report.Agent.Version
-	}
-	if a.Report.Running != nil {
-		shown.RunningETag = a.Report.Running.ETag
-	}
-	return shown
 }
 
 // problemsOf says in a few words each what somebody should look at.

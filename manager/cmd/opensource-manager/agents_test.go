@@ -9,6 +9,7 @@ import (
 
 	"opensource.internal/agent/checkin"
 	"opensource.internal/manager/internal/inventory"
+	"opensource.internal/manager/internal/show"
 	"opensource.internal/manager/internal/store"
 )
 
@@ -65,16 +66,19 @@ func TestAgents(t *testing.T) {
 	}{
 		{[]string{"--state", "offline"}, []string{"ill"}},
 		{[]string{"--state", "online", "--site", "1"}, []string{"well"}},
+		{[]string{"--state", "online", "--site", "LAB"}, []string{"well"}},
 		{[]string{"--state", "late"}, nil},
-		{[]string{"--site", "7"}, nil},
 	} {
 		var names []string
-		for _, a := range decode[[]agentOf](t, s.must("", append([]string{"agents", "--json"}, test.args...)...)) {
+		for _, a := range decode[[]show.Agent](t, s.must("", append([]string{"agents", "--json"}, test.args...)...)) {
 			names = append(names, a.Hostname)
 		}
 		if strings.Join(names, " ") != strings.Join(test.want, " ") {
 			t.Errorf("%v: %v", test.args, names)
 		}
+	}
+	if r := s.run("", "agents", "--site", "7"); r.code != exitUsage || !strings.Contains(r.stderr, `--site: there is no site "7": opensource-manager sites lists them`) {
+		t.Errorf("%+v", r)
 	}
 	if r := s.run("", "agents", "--state", "asleep"); r.code != exitUsage {
 		t.Errorf("%+v", r)
@@ -105,7 +109,7 @@ func TestWatchEndsCleanlyWithItsContext(t *testing.T) {
 		t.Errorf("exit %d: %s", code, stderr.String())
 	}
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
-	if len(lines) != 2 || len(decode[[]agentOf](t, lines[1])) != 2 {
+	if len(lines) != 2 || len(decode[[]show.Agent](t, lines[1])) != 2 {
 		t.Errorf("%q", lines)
 	}
 }
@@ -115,7 +119,7 @@ func TestSites(t *testing.T) {
 	if got := s.must("", "sites"); !strings.Contains(got, "lab") || !strings.Contains(got, "1 of 2") {
 		t.Errorf("%s", got)
 	}
-	if got := decode[[]siteOf](t, s.must("", "sites", "--json")); len(got) != 1 || got[0].Agents != 2 || got[0].Online != 1 {
+	if got := decode[[]show.Site](t, s.must("", "sites", "--json")); len(got) != 1 || got[0].Name != "lab" || got[0].InternalDomain != nil {
 		t.Errorf("%+v", got)
 	}
 }

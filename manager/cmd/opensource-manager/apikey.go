@@ -8,6 +8,7 @@ import (
 
 	"opensource.internal/manager/internal/auth"
 	"opensource.internal/manager/internal/inventory"
+	"opensource.internal/manager/internal/show"
 	"opensource.internal/manager/internal/store"
 )
 
@@ -18,31 +19,9 @@ type apiKeyCommands struct {
 	Revoke apiKeyRevoke `cmd:"" help:"Revoke a key for good, at once."`
 }
 
-// apiKey is a key as it is printed.
-type apiKey struct {
-	ID         int64      `json:"id"`
-	Name       string     `json:"name"`
-	Role       string     `json:"role"`
-	SiteID     *int64     `json:"siteId"`
-	Hostname   string     `json:"hostname,omitempty"` // of an enrolled agent's key
-	Prefix     string     `json:"prefix"`
-	CreatedAt  time.Time  `json:"createdAt"`
-	LastUsedAt *time.Time `json:"lastUsedAt"`
-	ExpiresAt  *time.Time `json:"expiresAt"`
-	RevokedAt  *time.Time `json:"revokedAt"`
-	Key        string     `json:"key,omitempty"` // only of a new one
-}
-
-func showAPIKey(k store.APIKey, key string) apiKey {
-	return apiKey{
-		ID: k.ID, Name: k.Name, Role: k.Role, SiteID: k.SiteID, Hostname: k.Hostname, Prefix: k.Prefix, Key: key,
-		CreatedAt: k.CreatedAt.UTC(), LastUsedAt: k.LastUsedAt, ExpiresAt: k.ExpiresAt, RevokedAt: k.RevokedAt,
-	}
-}
-
 type apiKeyCreate struct {
 	Role string `required:"" enum:"admin,viewer,agent" help:"admin, viewer, or agent (check-in for one site)."`
-	Site int64  `help:"The one site of an agent key." placeholder:"N"`
+	Site string `help:"The one site of an agent key." placeholder:"SITE"`
 	Name string `help:"What the key is for; role and site if not given."`
 
 	Expires string `help:"When the key stops to work, such as 90d; never if not given." placeholder:"TIME"`
@@ -51,7 +30,7 @@ type apiKeyCreate struct {
 
 // Run creates a key.
 func (c apiKeyCreate) Run(e *environmentOf) error {
-	wanted := auth.NewKey{Name: c.name(), Role: auth.Role(c.Role), SiteID: c.Site, CreatedBy: "command line"}
+	wanted := auth.NewKey{Role: auth.Role(c.Role), CreatedBy: "command line"}
 	if c.Expires != "" {
 		span, err := spanOf("--expires", c.Expires)
 		if err != nil {
@@ -61,6 +40,11 @@ func (c apiKeyCreate) Run(e *environmentOf) error {
 		wanted.ExpiresAt = &end
 	}
 	return e.withNewStore(func(s *store.Store) error {
+		var err error
+		if wanted.SiteID, err = siteIDOf(e, s, c.Site); err != nil {
+			return err
+		}
+		wanted.Name = c.name(wanted.SiteID)
 		key, row, err := auth.CreateKey(e, s, wanted)
 		if err != nil {
 			return err
@@ -72,7 +56,7 @@ func (c apiKeyCreate) Run(e *environmentOf) error {
 // printKey prints a new key, alone unless it is JSON.
 func (e *environmentOf) printKey(key string, row store.APIKey, asJSON bool) error {
 	if asJSON {
-		return e.printJSON(showAPIKey(row, key))
+		return e.printJSON(show.NewAPIKey{APIKey: show.APIKeyOf(row), Key: key})
 	}
 	_, err := fmt.Fprintln(e.stdout, key)
 	return err
@@ -111,12 +95,12 @@ func (c apiKeyRotate) Run(e *environmentOf) error {
 	})
 }
 
-func (c apiKeyCreate) name() string {
+func (c apiKeyCreate) name(siteID int64) string {
 	switch {
 	case c.Name != "":
 		return c.Name
-	case c.Site != 0:
-		return c.Role + " of site " + strconv.FormatInt(c.Site, 10)
+	case siteID != 0:
+		return c.Role + " of site " + strconv.FormatInt(siteID, 10)
 	}
 	return c.Role
 }
@@ -133,11 +117,7 @@ func (c apiKeyList) Run(e *environmentOf) error {
 			return err
 		}
 		if c.JSON {
-			list := make([]apiKey, 0, len(rows))
-			for _, row := range rows {
-				list = append(list, showAPIKey(row, ""))
-			}
-			return e.printJSON(list)
+			return e.printJSON(shownAs(rows, show.APIKeyOf))
 		}
 		return c.print(e, rows)
 	})
@@ -191,7 +171,7 @@ func (c apiKeyRevoke) Run(e *environmentOf) error {
 			return err
 		}
 		if c.JSON {
-			return e.printJSON(showAPIKey(row, ""))
+			return e.printJSON(show.APIKeyOf(row))
 		}
 		_, err = fmt.Fprintf(e.stdout, "revoked API key %d (%s)\n", row.ID, row.Name)
 		return err

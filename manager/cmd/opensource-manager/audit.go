@@ -9,11 +9,12 @@ import (
 	"strings"
 	"time"
 
+	"opensource.internal/manager/internal/show"
 	"opensource.internal/manager/internal/store"
 )
 
 type auditCommand struct {
-	Site     int64  `help:"Only what belongs to this site." placeholder:"N"`
+	Site     string `help:"Only what belongs to this site; to a deleted one by its id." placeholder:"SITE"`
 	Actor    string `help:"Only what this user, key or person on the command line did." placeholder:"NAME"`
 	Action   string `complete:"create,update,delete,sign_in,sign_in_failed,sign_out,password_changed,key_created,key_revoked,confirm_removals" help:"Only this, such as delete or sign_in_failed." placeholder:"ACTION"`
 	Resource string `complete:"site,node,container,service,volume,external_domain,agent,user,api_key,session" help:"Only records of this kind, such as container." placeholder:"KIND"`
@@ -24,8 +25,8 @@ type auditCommand struct {
 
 // lastOnes choose how much of a log is shown.
 type lastOnes struct {
-	Since moment `help:"Only from this moment on: 24h or 7d ago, or a time such as 2026-01-31T08:00:00Z." placeholder:"WHEN"`
-	Limit int    `default:"100" help:"How many at most, the newest; 0 for all (default 100)." placeholder:"N"`
+	Since past `help:"Only from this moment on: 24h or 7d ago, or a time such as 2026-01-31T08:00:00Z." placeholder:"WHEN"`
+	Limit int  `default:"100" help:"How many at most, the newest; 0 for all (default 100)." placeholder:"N"`
 }
 
 func (l lastOnes) options() (store.ListOptions, error) {
@@ -38,24 +39,6 @@ func (l lastOnes) options() (store.ListOptions, error) {
 	return store.ListOptions{Limit: l.Limit}, nil
 }
 
-// auditEntry is an entry as it is printed.
-type auditEntry struct {
-	ID         int64           `json:"id"`
-	At         time.Time       `json:"at"`
-	ActorKind  store.ActorKind `json:"actorKind"`
-	Actor      string          `json:"actor"`
-	Address    string          `json:"address"`
-	RequestID  string          `json:"requestId"`
-	Action     store.Action    `json:"action"`
-	Resource   string          `json:"resource"`
-	ResourceID int64           `json:"resourceId"`
-	Name       string          `json:"name"`
-	SiteID     int64           `json:"siteId"`
-	Before     store.Values    `json:"before"`
-	After      store.Values    `json:"after"`
-	Times      int64           `json:"times"`
-}
-
 // Run shows the last entries.
 func (c auditCommand) Run(e *environmentOf) error {
 	opts, err := c.options()
@@ -64,26 +47,22 @@ func (c auditCommand) Run(e *environmentOf) error {
 	}
 	opts.Search = c.Text
 	return e.withStore(func(s *store.Store) error {
+		siteID, err := formerSiteIDOf(e, s, c.Site)
+		if err != nil {
+			return err
+		}
 		rows, total, err := s.ListAudit(e, store.AuditFilter{
-			SiteID: c.Site, Actor: c.Actor, Action: store.Action(c.Action), Resource: c.Resource, Since: c.Since.Time,
+			SiteID: siteID, Actor: c.Actor, Action: store.Action(c.Action), Resource: c.Resource, Since: c.Since.Time,
 		}, opts)
 		if err != nil {
 			return err
 		}
 		slices.Reverse(rows)
 		if c.JSON {
-			return e.printJSON(shownAs(rows, showAudit))
+			return e.printJSON(shownAs(rows, show.AuditOf))
 		}
 		return printAudit(e, rows, total)
 	})
-}
-
-func showAudit(r store.AuditEntry) auditEntry {
-	return auditEntry{
-		ID: r.ID, At: r.At.UTC(), ActorKind: r.Actor.Kind, Actor: r.Actor.Name, Address: r.Actor.Address, RequestID: r.Actor.RequestID,
-		Action: r.Action, Resource: r.Resource, ResourceID: r.ResourceID, Name: r.Name, SiteID: r.SiteID,
-		Before: r.Before, After: r.After, Times: r.Times,
-	}
 }
 
 func printAudit(e *environmentOf, rows []store.AuditEntry, total int64) error {

@@ -6,24 +6,15 @@ import (
 	"time"
 
 	"opensource.internal/manager/internal/auth"
+	"opensource.internal/manager/internal/show"
 	"opensource.internal/manager/internal/store"
 )
 
 type enrollCommand struct {
-	Site     string `arg:"" help:"The site, by number or name."`
+	Site     string `arg:"" help:"The site, by id or by name."`
 	Expires  string `default:"1h" help:"How long the token may be used: 1m to 7d (default 1h)." placeholder:"TIME"`
 	Hostname string `help:"The only host that may use it." placeholder:"NAME"`
 	JSON     bool   `name:"json" help:"Print JSON."`
-}
-
-// enrollmentOf is a token as it is printed.
-type enrollmentOf struct {
-	ID        int64     `json:"id"`
-	SiteID    int64     `json:"siteId"`
-	Hostname  string    `json:"hostname"`
-	ExpiresAt time.Time `json:"expiresAt"`
-	Token     string    `json:"token"`
-	Command   string    `json:"command"`
 }
 
 // Run makes a token and prints the command to type on the host.
@@ -48,9 +39,9 @@ func (c enrollCommand) Run(e *environmentOf) error {
 		}
 		command := auth.InstallCommand(e.config.PublicURL.String(), token)
 		if c.JSON {
-			return e.printJSON(enrollmentOf{row.ID, row.SiteID, row.Hostname, row.ExpiresAt, token, command})
+			return e.printJSON(show.NewEnrollment{Enrollment: show.EnrollmentOf(row), Token: token, Command: command})
 		}
-		fmt.Fprintf(e.stderr, "On the host, in the folder of the agent's package, until %s:\n", row.ExpiresAt.Format(time.RFC3339))
+		fmt.Fprintf(e.stderr, "On the host, in the folder of the agent's package, until %s:\n", row.ExpiresAt.UTC().Format(time.RFC3339))
 		_, err = fmt.Fprintln(e.stdout, command)
 		return err
 	})

@@ -6,30 +6,18 @@ import (
 	"time"
 
 	"opensource.internal/manager/internal/events"
+	"opensource.internal/manager/internal/show"
 	"opensource.internal/manager/internal/store"
 )
 
 type eventsCommand struct {
-	Site     int64           `help:"Only those of this site." placeholder:"N"`
+	Site     string          `help:"Only those of this site; a deleted one by its id." placeholder:"SITE"`
 	Agent    string          `help:"Only those of the agent with this host name." placeholder:"HOST"`
 	Kind     events.Kind     `complete:"first_seen,offline,back,apply_failed,stuck,apply_recovered,drift,quarantined,quarantine_cleared,volume_failed,volume_ready,certificate_expiring,certificate_expired,certificate_faulty,certificate_recovered,guard_held,guard_released,hold_begun,hold_ended,agent_updated" help:"Only this, such as offline or apply_failed." placeholder:"KIND"`
 	Severity events.Severity `enum:",info,warning,error" default:"" complete:"info,warning,error" help:"Only info, warning or error." placeholder:"SEVERITY"`
 	Follow   bool            `help:"Go on with what happens from now on, until Ctrl-C."`
 	lastOnes
 	JSON bool `name:"json" help:"Print JSON; with --follow one line each."`
-}
-
-// eventOf is an event as it is printed.
-type eventOf struct {
-	ID       int64           `json:"id"`
-	At       time.Time       `json:"at"`
-	SiteID   int64           `json:"siteId"`
-	AgentID  int64           `json:"agentId"`
-	Hostname string          `json:"hostname"`
-	Kind     events.Kind     `json:"kind"`
-	Severity events.Severity `json:"severity"`
-	Summary  string          `json:"summary"`
-	Detail   store.Values    `json:"detail"`
 }
 
 // Run shows the last events, and those to come.
@@ -41,8 +29,12 @@ func (c eventsCommand) Run(e *environmentOf) error {
 	if err != nil {
 		return err
 	}
-	filter := store.EventFilter{SiteID: c.Site, Hostname: c.Agent, Kind: c.Kind, Severity: c.Severity, Since: c.Since.Time}
+	filter := store.EventFilter{Hostname: c.Agent, Kind: c.Kind, Severity: c.Severity, Since: c.Since.Time}
 	return e.withStore(func(s *store.Store) error {
+		var err error
+		if filter.SiteID, err = formerSiteIDOf(e, s, c.Site); err != nil {
+			return err
+		}
 		// What is followed comes after what is there now, whether or not that is shown.
 		newest, _, err := s.ListEvents(e, store.EventFilter{}, store.ListOptions{Limit: 1})
 		if err != nil {
@@ -65,7 +57,7 @@ func (c eventsCommand) Run(e *environmentOf) error {
 
 func (c eventsCommand) print(e *environmentOf, rows []store.Event, total int64) error {
 	if c.JSON {
-		return e.printJSON(shownAs(rows, showEvent))
+		return e.printJSON(shownAs(rows, show.EventOf))
 	}
 	t := newTable(e.stdout, "TIME", "SITE", "HOST", "SEVERITY", "KIND", "WHAT")
 	for _, row := range rows {
@@ -109,16 +101,9 @@ func (c eventsCommand) follow(e *environmentOf, s *store.Store, filter store.Eve
 
 func (c eventsCommand) printOne(e *environmentOf, row store.Event) error {
 	if c.JSON {
-		return e.printJSON(showEvent(row))
+		return e.printJSON(show.EventOf(row))
 	}
 	_, err := fmt.Fprintf(e.stdout, "%s  site %d  %s  %-7s  %s  %s\n", row.At.UTC().Format(time.RFC3339), row.SiteID,
 		printable(row.Hostname), row.Severity, row.Kind, printable(row.Summary))
 	return err
-}
-
-func showEvent(row store.Event) eventOf {
-	return eventOf{
-		ID: row.ID, At: row.At.UTC(), SiteID: row.SiteID, AgentID: row.AgentID, Hostname: row.Hostname,
-		Kind: row.Kind, Severity: row.Severity, Summary: row.Summary, Detail: row.Detail,
-	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"opensource.internal/agent/checkin"
 	"opensource.internal/manager/internal/inventory"
+	"opensource.internal/manager/internal/show"
 	"opensource.internal/manager/internal/store"
 )
 
@@ -45,6 +46,8 @@ func TestAudit(t *testing.T) {
 	}{
 		{nil, 3},
 		{[]string{"--site", "1"}, 2},
+		{[]string{"--site", "lab"}, 2},
+		{[]string{"--site", "7"}, 0}, // it may have been
 		{[]string{"--actor", "ada"}, 1},
 		{[]string{"--action", "update"}, 1},
 		{[]string{"--resource", "site"}, 2},
@@ -56,14 +59,14 @@ func TestAudit(t *testing.T) {
 		{[]string{"--since", "2020-01-01"}, 3},
 		{[]string{"--since", "2120-01-01T00:00:00Z"}, 0},
 	} {
-		if got := decode[[]auditEntry](t, s.must("", append([]string{"audit", "--json"}, test.args...)...)); len(got) != test.want {
+		if got := decode[[]show.AuditEntry](t, s.must("", append([]string{"audit", "--json"}, test.args...)...)); len(got) != test.want {
 			t.Errorf("%v: %d entries, want %d", test.args, len(got), test.want)
 		}
 	}
 	if r := s.run("", "audit", "--limit", "1"); !strings.Contains(r.stderr, "the last 1 of 3") || !strings.Contains(r.stdout, "gateway") {
 		t.Errorf("%+v", r)
 	}
-	for _, args := range [][]string{{"--since", "yesterday"}, {"--limit", "-1"}, {"--site", "x"}} {
+	for _, args := range [][]string{{"--since", "yesterday"}, {"--limit", "-1"}} {
 		if r := s.run("", append([]string{"audit"}, args...)...); r.code != exitUsage || r.stderr == "" {
 			t.Errorf("%v: %+v", args, r)
 		}
@@ -85,12 +88,13 @@ func TestEvents(t *testing.T) {
 		{[]string{"--agent", "well"}, "first_seen"},
 		{[]string{"--severity", "error", "--site", "1"}, "apply_failed certificate_expired"},
 		{[]string{"--kind", "guard_held"}, "guard_held"},
+		{[]string{"--severity", "error", "--site", "lab"}, "apply_failed certificate_expired"},
 		{[]string{"--site", "7"}, ""},
 		{[]string{"--limit", "1", "--agent", "ill"}, "guard_held"},
 		{[]string{"--since", "1m"}, "first_seen"}, // the other one's clock is an hour behind
 	} {
 		var kinds []string
-		for _, e := range decode[[]eventOf](t, s.must("", append([]string{"events", "--json"}, test.args...)...)) {
+		for _, e := range decode[[]show.Event](t, s.must("", append([]string{"events", "--json"}, test.args...)...)) {
 			kinds = append(kinds, string(e.Kind))
 		}
 		if got := strings.Join(kinds, " "); got != test.want {

@@ -2,33 +2,38 @@ package main
 
 import (
 	"fmt"
-	"strconv"
-	"strings"
 	"time"
+
+	"opensource.internal/manager/internal/inventory"
 )
 
-// moment is a time on the command line: so long ago, or a date with or without
-// a time.
-type moment struct{ time.Time }
+// past is a time on the command line that was: so long ago, or a date with or
+// without a time.
+type past struct{ time.Time }
 
 // UnmarshalText implements encoding.TextUnmarshaler.
-func (m *moment) UnmarshalText(text []byte) error {
-	value := string(text)
-	if days, found := strings.CutSuffix(value, "d"); found {
-		if n, err := strconv.ParseUint(days, 10, 16); err == nil {
-			m.Time = time.Now().Add(-time.Duration(n) * 24 * time.Hour)
-			return nil
-		}
-	}
-	if ago, err := time.ParseDuration(value); err == nil && ago >= 0 {
-		m.Time = time.Now().Add(-ago)
-		return nil
+func (p *past) UnmarshalText(text []byte) (err error) {
+	p.Time, err = readTime(string(text), func(span time.Duration) time.Time { return time.Now().Add(-span) })
+	return err
+}
+
+// future is a time that will be: in so long, or a date with or without a time.
+type future struct{ time.Time }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (f *future) UnmarshalText(text []byte) (err error) {
+	f.Time, err = readTime(string(text), time.Now().Add)
+	return err
+}
+
+func readTime(value string, away func(time.Duration) time.Time) (time.Time, error) {
+	if span, err := inventory.ParseDuration(value); err == nil {
+		return away(span), nil
 	}
 	for _, layout := range []string{time.RFC3339, time.DateOnly} {
 		if at, err := time.Parse(layout, value); err == nil {
-			m.Time = at
-			return nil
+			return at, nil
 		}
 	}
-	return fmt.Errorf("%q is neither so long ago, such as 90m, 24h or 7d, nor a time such as 2026-01-31 or 2026-01-31T08:00:00Z", value)
+	return time.Time{}, fmt.Errorf("%q is neither a time such as 2026-01-31T12:00:00Z or 2026-01-31, nor a time span such as 90m, 24h or 7d", value)
 }

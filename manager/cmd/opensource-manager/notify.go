@@ -14,6 +14,7 @@ import (
 	"opensource.internal/manager/internal/events"
 	"opensource.internal/manager/internal/notify"
 	"opensource.internal/manager/internal/prose"
+	"opensource.internal/manager/internal/show"
 	"opensource.internal/manager/internal/store"
 )
 
@@ -25,28 +26,6 @@ type notifyCommands struct {
 	Silence   notifySilence   `cmd:"" help:"Tell nobody of a site until a time."`
 	Silences  notifySilences  `cmd:"" help:"List the sites of which nobody is told."`
 	Unsilence notifyUnsilence `cmd:"" help:"Tell of a site again."`
-}
-
-// target is a target as it is printed: without its URL.
-type target struct {
-	ID        int64           `json:"id"`
-	Name      string          `json:"name"`
-	Service   string          `json:"service"`
-	Kinds     []string        `json:"kinds"`
-	SiteIDs   []int64         `json:"siteIds"`
-	Severity  events.Severity `json:"severity"`
-	Enabled   bool            `json:"enabled"`
-	SentAt    *time.Time      `json:"sentAt"`
-	Failures  int             `json:"failures"`
-	FailedAt  *time.Time      `json:"failedAt"`
-	LastError string          `json:"lastError"`
-}
-
-func showTarget(t store.NotificationTarget) target {
-	return target{
-		ID: t.ID, Name: t.Name, Service: notify.ServiceName(t.URL), Kinds: append([]string{}, t.Kinds...), SiteIDs: append([]int64{}, t.SiteIDs...),
-		Severity: t.Severity, Enabled: t.Enabled, SentAt: t.SentAt, Failures: t.Failures, FailedAt: t.FailedAt, LastError: t.LastError,
-	}
 }
 
 type notifyTargets struct {
@@ -61,7 +40,7 @@ func (c notifyTargets) Run(e *environmentOf) error {
 			return err
 		}
 		if c.JSON {
-			return e.printJSON(shownAs(rows, showTarget))
+			return e.printJSON(shownAs(rows, show.NotificationTargetOf))
 		}
 		table := newTable(e.stdout, "ID", "NAME", "SERVICE", "TELLS", "SITES", "STATE")
 		for _, row := range rows {
@@ -110,7 +89,7 @@ func stateOf(t store.NotificationTarget) string {
 type notifyAdd struct {
 	Name     string   `arg:"" help:"What to call it."`
 	Kind     []string `help:"Only these kinds of events: offline, apply_failed … (docs/usage/notifications.md)." placeholder:"KIND"`
-	Site     []int64  `help:"Only these sites." placeholder:"N"`
+	Site     []string `help:"Only these sites." placeholder:"SITE"`
 	Severity string   `enum:"warning,error" default:"warning" help:"The least that is told: warning or error."`
 	URLFile  string   `name:"url-file" help:"File with the URL, instead of stdin." placeholder:"FILE"`
 	JSON     bool     `name:"json" help:"Print JSON."`
@@ -128,11 +107,18 @@ func (c notifyAdd) Run(e *environmentOf) error {
 	if err != nil {
 		return err
 	}
-	wanted := store.NotificationTarget{Name: c.Name, URL: url, Kinds: c.Kind, SiteIDs: c.Site, Severity: events.Severity(c.Severity), Enabled: true}
+	wanted := store.NotificationTarget{Name: c.Name, URL: url, Kinds: c.Kind, Severity: events.Severity(c.Severity), Enabled: true}
 	if err := notify.Check(&wanted); err != nil {
 		return usageError{err}
 	}
 	return e.withStore(func(s *store.Store) error {
+		for _, text := range c.Site {
+			siteID, err := siteIDOf(e, s, text)
+			if err != nil {
+				return err
+			}
+			wanted.SiteIDs = append(wanted.SiteIDs, siteID)
+		}
 		row, err := s.CreateNotificationTarget(e, wanted)
 		var invalid *store.InvalidError
 		if errors.As(err, &invalid) {
@@ -141,7 +127,7 @@ func (c notifyAdd) Run(e *environmentOf) error {
 		if err != nil {
 			return err
 		}
-		return e.say(c.JSON, showTarget(row), fmt.Sprintf("created notification target %d (%s, %s)", row.ID, row.Name, notify.ServiceName(row.URL)))
+		return e.say(c.JSON, show.NotificationTargetOf(row), fmt.Sprintf("created notification target %d (%s, %s)", row.ID, row.Name, notify.ServiceName(row.URL)))
 	})
 }
 
@@ -212,7 +198,7 @@ func (c notifyRemove) Run(e *environmentOf) error {
 		if err := s.DeleteNotificationTarget(e, row.ID); err != nil {
 			return err
 		}
-		return e.say(c.JSON, showTarget(row), fmt.Sprintf("removed notification target %d (%s)", row.ID, row.Name))
+		return e.say(c.JSON, show.NotificationTargetOf(row), fmt.Sprintf("removed notification target %d (%s)", row.ID, row.Name))
 	})
 }
 
@@ -241,34 +227,30 @@ func (c notifyTest) Run(e *environmentOf) error {
 	})
 }
 
-// silence is a silence as it is printed.
-type silence struct {
-	SiteID    int64     `json:"siteId"`
-	Until     time.Time `json:"until"`
-	Reason    string    `json:"reason"`
-	CreatedBy string    `json:"createdBy"`
-}
-
-func showSilence(n store.NotificationSilence) silence {
-	return silence{SiteID: n.SiteID, Until: n.Until.UTC(), Reason: n.Reason, CreatedBy: n.CreatedBy}
-}
-
 type notifySilence struct {
-	Site   int64         `arg:"" help:"Number of the site."`
-	Until  time.Time     `format:"2006-01-02T15:04:05Z07:00" xor:"end" required:"" help:"When it ends, such as 2026-12-01T06:00:00Z." placeholder:"TIME"`
-	For    time.Duration `xor:"end" required:"" help:"How long it lasts, such as 2h." placeholder:"DURATION"`
-	Reason string        `help:"Why, for the others."`
-	JSON   bool          `name:"json" help:"Print JSON."`
+	ofSite
+	Until  future `xor:"end" required:"" help:"When it ends, such as 2026-12-01T06:00:00Z, 2026-12-01 or 7d." placeholder:"WHEN"`
+	For    string `xor:"end" required:"" help:"How long it lasts, such as 90m or 7d." placeholder:"DURATION"`
+	Reason string `help:"Why, for the others."`
+	JSON   bool   `name:"json" help:"Print JSON."`
 }
 
 // Run silences a site; a silence that it has is replaced.
 func (c notifySilence) Run(e *environmentOf) error {
-	until := c.Until
-	if until.IsZero() {
-		until = time.Now().Add(c.For)
+	until := c.Until.Time
+	if c.For != "" {
+		span, err := spanOf("--for", c.For)
+		if err != nil {
+			return err
+		}
+		until = time.Now().Add(span)
 	}
 	return e.withStore(func(s *store.Store) error {
-		row, err := s.SilenceSite(e, store.NotificationSilence{SiteID: c.Site, Until: until.UTC().Truncate(time.Second), Reason: c.Reason, CreatedBy: store.ActorOf(e).Name})
+		site, err := c.find(e, s)
+		if err != nil {
+			return err
+		}
+		row, err := s.SilenceSite(e, store.NotificationSilence{SiteID: site.ID, Until: until.UTC().Truncate(time.Second), Reason: c.Reason, CreatedBy: store.ActorOf(e).Name})
 		var invalid *store.InvalidError
 		if errors.As(err, &invalid) {
 			return usageError{err}
@@ -276,7 +258,7 @@ func (c notifySilence) Run(e *environmentOf) error {
 		if err != nil {
 			return err
 		}
-		return e.say(c.JSON, showSilence(row), fmt.Sprintf("nobody is told of site %d until %s", row.SiteID, prose.Minute(row.Until)))
+		return e.say(c.JSON, show.NotificationSilenceOf(row), fmt.Sprintf("nobody is told of site %q until %s", site.Name, prose.Minute(row.Until)))
 	})
 }
 
@@ -292,7 +274,7 @@ func (c notifySilences) Run(e *environmentOf) error {
 			return err
 		}
 		if c.JSON {
-			return e.printJSON(shownAs(rows, showSilence))
+			return e.printJSON(shownAs(rows, show.NotificationSilenceOf))
 		}
 		table := newTable(e.stdout, "SITE", "UNTIL", "REASON", "BY")
 		for _, row := range rows {
@@ -303,23 +285,27 @@ func (c notifySilences) Run(e *environmentOf) error {
 }
 
 type notifyUnsilence struct {
-	Site int64 `arg:"" help:"Number of the site."`
-	JSON bool  `name:"json" help:"Print JSON."`
+	ofSite
+	JSON bool `name:"json" help:"Print JSON."`
 }
 
 // Run ends the silence of a site.
 func (c notifyUnsilence) Run(e *environmentOf) error {
 	return e.withStore(func(s *store.Store) error {
-		rows, _, err := s.ListNotificationSilences(e, store.NotificationSilenceFilter{SiteID: c.Site}, store.ListOptions{})
+		site, err := c.find(e, s)
+		if err != nil {
+			return err
+		}
+		rows, _, err := s.ListNotificationSilences(e, store.NotificationSilenceFilter{SiteID: site.ID}, store.ListOptions{})
 		if err != nil {
 			return err
 		}
 		if len(rows) == 0 {
-			return fmt.Errorf("site %d is not silenced", c.Site)
+			return fmt.Errorf("site %q is not silenced", site.Name)
 		}
 		if err := s.EndNotificationSilence(e, rows[0].ID); err != nil {
 			return err
 		}
-		return e.say(c.JSON, showSilence(rows[0]), fmt.Sprintf("site %d is no longer silenced", c.Site))
+		return e.say(c.JSON, show.NotificationSilenceOf(rows[0]), fmt.Sprintf("site %q is no longer silenced", site.Name))
 	})
 }

@@ -11,6 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"opensource.internal/manager/internal/auth"
+	"opensource.internal/manager/internal/show"
+	"opensource.internal/manager/internal/store"
 )
 
 // passwordSource is where a new password comes from. Never the command line:
@@ -20,7 +22,8 @@ type passwordSource struct {
 }
 
 // print shows what was done; a generated password is alone on stdout.
-func (p passwordSource) print(e *environmentOf, shown user, password string, asJSON bool, done string) error {
+func (p passwordSource) print(e *environmentOf, row store.User, password string, asJSON bool, done string) error {
+	shown := userWithPassword{User: show.UserOf(row)}
 	if p.Generate {
 		shown.Password = password
 	}
@@ -34,6 +37,12 @@ func (p passwordSource) print(e *environmentOf, shown user, password string, asJ
 		_, err = fmt.Fprintln(e.stdout, done)
 	}
 	return err
+}
+
+// userWithPassword is a user and a password that was generated.
+type userWithPassword struct {
+	show.User
+	Password string `json:"password,omitempty"`
 }
 
 // read generates a password, asks a person for it twice, or takes the first

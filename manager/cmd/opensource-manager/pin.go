@@ -3,38 +3,19 @@ package main
 import (
 	"errors"
 	"fmt"
-	"time"
 
+	"opensource.internal/manager/internal/show"
 	"opensource.internal/manager/internal/snapshot"
 	"opensource.internal/manager/internal/store"
 )
 
-// pinOf is a pin as it is printed.
-type pinOf struct {
-	Revision int64     `json:"revision"`
-	Reason   string    `json:"reason"`
-	PinnedBy string    `json:"pinnedBy"`
-	PinnedAt time.Time `json:"pinnedAt"`
-}
-
-func showPin(p *store.Pin) *pinOf {
-	if p == nil {
-		return nil
-	}
-	return &pinOf{Revision: p.Revision, Reason: p.Reason, PinnedBy: p.PinnedBy, PinnedAt: p.PinnedAt.UTC()}
-}
-
 // pinsOf are the pins of all sites, by site.
-func pinsOf(e *environmentOf, s *store.Store) (map[int64]*pinOf, error) {
+func pinsOf(e *environmentOf, s *store.Store) (map[int64]*show.Pin, error) {
 	rows, err := s.ListPins(e)
 	if err != nil {
 		return nil, err
 	}
-	bySite := map[int64]*pinOf{}
-	for _, row := range rows {
-		bySite[row.SiteID] = showPin(&row)
-	}
-	return bySite, nil
+	return show.PinsOf(rows), nil
 }
 
 type pinCommand struct {
@@ -64,7 +45,7 @@ func (c pinCommand) Run(e *environmentOf) error {
 			return byFlag(err)
 		}
 		if c.JSON {
-			return e.printJSON(showPin(&pin))
+			return e.printJSON(show.PinOf(&pin))
 		}
 		return printPin(e.stdout, &pin, 0)
 	})

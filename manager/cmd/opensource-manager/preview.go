@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"opensource.internal/manager/internal/preview"
+	"opensource.internal/manager/internal/show"
 	"opensource.internal/manager/internal/snapshot"
 	"opensource.internal/manager/internal/store"
 )
@@ -36,11 +37,11 @@ func (c previewCommand) Run(e *environmentOf) error {
 		if err != nil {
 			return err
 		}
-		rendered := preview.Of(of.Snapshot, host, version)
+		rendered := show.PreviewOf(of, host, version)
 		if c.JSON {
 			return e.printJSON(rendered)
 		}
-		return printPreview(e, rendered)
+		return printPreview(e, rendered.Preview)
 	})
 }
 

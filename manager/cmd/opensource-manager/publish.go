@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"opensource.internal/agent/checkin"
+	"opensource.internal/manager/internal/show"
 	"opensource.internal/manager/internal/snapshot"
 	"opensource.internal/manager/internal/store"
 )
@@ -22,13 +23,6 @@ func (pendingCommand) Help() string {
 or pinned; and whom it concerns.`
 }
 
-// pendingOf is what waits, as it is printed.
-type pendingOf struct {
-	Waiting int    `json:"waiting"`
-	Pin     *pinOf `json:"pin"`
-	differenceOf
-}
-
 // Run shows what waits.
 func (c pendingCommand) Run(e *environmentOf) error {
 	return e.withSite(c.ofSite, func(_ *store.Store, snapshots *snapshot.Cache, site store.Site) error {
@@ -40,8 +34,11 @@ func (c pendingCommand) Run(e *environmentOf) error {
 		if err != nil {
 			return err
 		}
-		shown := pendingOf{Waiting: len(snapshot.Unpublished(served, now)), Pin: showPin(current.Pin)}
-		if shown.differenceOf, err = e.compare(snapshots, site.ID, served, now); err != nil {
+		shown := show.Pending{Waiting: len(snapshot.Unpublished(served, now)), Pin: show.PinOf(current.Pin)}
+		if shown.Difference, err = e.compare(snapshots, site.ID, served, now); err != nil {
+			return err
+		}
+		if shown.Published, err = snapshots.PublishedAs(e, site.ID, now); err != nil {
 			return err
 		}
 		if c.JSON {
@@ -54,7 +51,7 @@ func (c pendingCommand) Run(e *environmentOf) error {
 			_, err = fmt.Fprintln(e.stdout, "Nothing waits: agents get what the inventory has.")
 			return err
 		}
-		if err := shown.print(e.stdout, !c.NoFiles); err != nil {
+		if err := printDifference(e.stdout, shown.Difference, !c.NoFiles); err != nil {
 			return err
 		}
 		if current.Pin != nil {
@@ -112,7 +109,7 @@ func (c publishCommand) Run(e *environmentOf) error {
 			return err
 		}
 		if c.JSON {
-			return e.printJSON(map[string]any{"siteId": site.ID, "revision": row.Number, "etag": row.ETag, "published": published, "pin": showPin(pin)})
+			return e.printJSON(map[string]any{"siteId": site.ID, "revision": row.Number, "etag": row.ETag, "published": published, "pin": show.PinOf(pin)})
 		}
 		if published {
 			fmt.Fprintf(e.stdout, "Revision %d is published: %s.\n", row.Number, row.Summary)

@@ -6,13 +6,11 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
-	"opensource.internal/agent/checkin"
-	"opensource.internal/manager/internal/preview"
 	"opensource.internal/manager/internal/revision"
+	"opensource.internal/manager/internal/show"
 	"opensource.internal/manager/internal/snapshot"
 	"opensource.internal/manager/internal/store"
 )
@@ -53,20 +51,6 @@ func (e *environmentOf) withSite(o ofSite, work func(*store.Store, *snapshot.Cac
 	})
 }
 
-// revisionOf is a revision as it is printed.
-type revisionOf struct {
-	Number      int64            `json:"number"`
-	ETag        string           `json:"etag"`
-	CreatedAt   time.Time        `json:"createdAt"`
-	ChangedBy   []string         `json:"changedBy"`
-	PublishedBy string           `json:"publishedBy"` // empty: by itself
-	Note        string           `json:"note"`
-	Summary     revision.Summary `json:"summary"`
-	Current     bool             `json:"current"`
-	Pinned      bool             `json:"pinned"`
-	RunningOn   []string         `json:"runningOn"`
-}
-
 type revisionsList struct {
 	ofSite
 	Limit int  `default:"20" help:"How many at most; 0 for all." placeholder:"N"`
@@ -95,10 +79,7 @@ func (c revisionsList) Run(e *environmentOf) error {
 		if err != nil {
 			return err
 		}
-		shown := make([]revisionOf, 0, len(rows))
-		for _, row := range rows {
-			shown = append(shown, showRevision(row, current, agents))
-		}
+		shown := shownAs(rows, show.RevisionOf(current, agents))
 		if c.JSON {
 			return e.printJSON(shown)
 		}
@@ -109,35 +90,24 @@ func (c revisionsList) Run(e *environmentOf) error {
 	})
 }
 
-func showRevision(row store.Revision, current *snapshot.Current, agents []store.Agent) revisionOf {
-	shown := revisionOf{
-		Number: row.Number, ETag: row.ETag, CreatedAt: row.CreatedAt.UTC(), ChangedBy: row.ChangedBy, PublishedBy: row.PublishedBy,
-		Note: row.Note, Summary: row.Summary, Current: row.Number == current.Number,
-		Pinned: current.Pin != nil && current.Pin.Revision == row.Number, RunningOn: []string{},
-	}
-	for _, a := range agents {
-		if a.Report.Running != nil && checkin.SameETag(a.Report.Running.ETag, row.ETag) {
-			shown.RunningOn = append(shown.RunningOn, a.Hostname)
-		}
-	}
-	slices.Sort(shown.RunningOn)
-	return shown
-}
-
-func printRevisions(out io.Writer, revisions []revisionOf) error {
+func printRevisions(out io.Writer, revisions []show.SiteRevision) error {
 	t := newTable(out, "NUMBER", "TIME", "CHANGED BY", "CHANGES", "NOTE", "STATE")
 	for _, r := range revisions {
 		by := strings.Join(r.ChangedBy, ", ")
-		if r.PublishedBy != "" {
-			by = strings.TrimPrefix(by+", published by "+r.PublishedBy, ", ")
+		if r.PublishedBy != nil {
+			by = strings.TrimPrefix(by+", published by "+*r.PublishedBy, ", ")
 		}
-		t.row(r.Number, r.CreatedAt.Format(time.RFC3339), by, r.Summary, r.Note, strings.Join(r.states(), ", "))
+		note := ""
+		if r.Note != nil {
+			note = *r.Note
+		}
+		t.row(r.Number, r.CreatedAt.Format(time.RFC3339), by, r.Changes, note, strings.Join(statesOf(r), ", "))
 	}
 	return t.flush()
 }
 
-// states are what is special about a revision.
-func (r revisionOf) states() []string {
+// statesOf are what is special about a revision.
+func statesOf(r show.SiteRevision) []string {
 	var states []string
 	if r.Pinned {
 		states = append(states, "pinned")
@@ -193,20 +163,12 @@ func namedRevision(err error, number int64) error {
 	return err
 }
 
-// differenceOf is a difference as it is printed.
-type differenceOf struct {
-	From int64  `json:"from"` // 0: nothing
-	To   int64  `json:"to"`   // 0: what the inventory has now
-	ETag string `json:"etag"`
-	preview.Difference
-}
-
-func (e *environmentOf) compare(snapshots *snapshot.Cache, siteID int64, from, to snapshot.Version) (differenceOf, error) {
+func (e *environmentOf) compare(snapshots *snapshot.Cache, siteID int64, from, to snapshot.Version) (show.Difference, error) {
 	host, err := snapshots.Host(e, siteID)
 	if err != nil {
-		return differenceOf{}, err
+		return show.Difference{}, err
 	}
-	return differenceOf{from.Number, to.Number, to.ETag, preview.Compare(from.Snapshot, to.Snapshot, host, version)}, nil
+	return show.DifferenceOf(from, to, host, version), nil
 }
 
 type revisionsDiff struct {
@@ -239,12 +201,12 @@ func (c revisionsDiff) Run(e *environmentOf) error {
 		if c.JSON {
 			return e.printJSON(compared)
 		}
-		return compared.print(e.stdout, !c.NoFiles)
+		return printDifference(e.stdout, compared, !c.NoFiles)
 	})
 }
 
-// print writes a difference for people.
-func (d differenceOf) print(out io.Writer, files bool) error {
+// printDifference writes a difference for people.
+func printDifference(out io.Writer, d show.Difference, files bool) error {
 	fmt.Fprintf(out, "From %s to %s: %s.\n", versionName(d.From, "nothing"), versionName(d.To, "what the inventory has now"), d.Summary)
 	for _, change := range d.Changes {
 		printChange(out, change)
@@ -264,11 +226,11 @@ func (d differenceOf) print(out io.Writer, files bool) error {
 	return nil
 }
 
-func versionName(number int64, other string) string {
-	if number == 0 {
+func versionName(number *int64, other string) string {
+	if number == nil {
 		return other
 	}
-	return fmt.Sprintf("revision %d", number)
+	return fmt.Sprintf("revision %d", *number)
 }
 
 var signs = map[revision.Action]string{revision.Added: "+", revision.Changed: "~", revision.Removed: "-"}

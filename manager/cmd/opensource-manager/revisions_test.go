@@ -8,6 +8,7 @@ import (
 
 	"opensource.internal/agent/checkin"
 	"opensource.internal/manager/internal/inventory"
+	"opensource.internal/manager/internal/show"
 	"opensource.internal/manager/internal/store"
 )
 
@@ -50,7 +51,7 @@ func TestRevisions(t *testing.T) {
 	for _, args := range [][]string{{"revisions", "lab"}, {"revisions", "1"}, {"revisions", "list", "LAB"}} {
 		wantAll(t, s.must("", args...), "NUMBER", "site added", "settings of the site changed", "current")
 	}
-	list := decode[[]revisionOf](t, s.must("", "revisions", "lab", "--json"))
+	list := decode[[]show.SiteRevision](t, s.must("", "revisions", "lab", "--json"))
 	if len(list) != 2 || list[0].Number != 2 || !list[0].Current || list[0].Summary["site"].Changed != 1 || len(list[0].ChangedBy) != 1 {
 		t.Errorf("%+v", list)
 	}
@@ -71,7 +72,7 @@ func TestRevisions(t *testing.T) {
 		t.Error(short)
 	}
 	wantAll(t, s.must("", "revisions", "diff", "lab", "1"), "From nothing to revision 1", "+ site lab\n    name: lab\n")
-	if d := decode[differenceOf](t, s.must("", "revisions", "diff", "lab", "1", "--from", "2", "--json")); d.From != 2 || d.To != 1 || len(d.Changes) != 1 || len(d.Files) != 1 {
+	if d := decode[show.Difference](t, s.must("", "revisions", "diff", "lab", "1", "--from", "2", "--json")); *d.From != 2 || *d.To != 1 || len(d.Changes) != 1 || len(d.Files) != 1 {
 		t.Errorf("%+v", d)
 	}
 }
@@ -103,7 +104,7 @@ func TestPinAndPublish(t *testing.T) {
 	}
 	setGateway(t, opened, "192.0.2.3")
 	wantAll(t, s.must("", "sites"), "by hand")
-	looked := decode[pendingOf](t, s.must("", "pending", "lab", "--json"))
+	looked := decode[show.Pending](t, s.must("", "pending", "lab", "--json"))
 	tag := strings.Trim(looked.ETag, `"`)
 	if got := s.must("", "pending", "lab"); looked.Waiting != 1 || !strings.HasSuffix(got, fmt.Sprintf("publish lab --etag %s\n", tag)) {
 		t.Errorf("%+v\n%s", looked, got)

@@ -16,6 +16,7 @@ import (
 
 	"opensource.internal/manager/internal/auth"
 	"opensource.internal/manager/internal/inventory"
+	"opensource.internal/manager/internal/show"
 	"opensource.internal/manager/internal/store"
 	"opensource.internal/manager/internal/store/storetest"
 )
@@ -174,7 +175,7 @@ func TestPeople(t *testing.T) {
 	if got := s.must("", "user", "role", "eve", "admin"); got != "eve is admin now\n" {
 		t.Errorf("%q", got)
 	}
-	if got := decode[personOf](t, s.must("", "user", "disable", "ada", "--json")); got.DisabledAt == nil || got.Name != "ada" {
+	if got := decode[show.User](t, s.must("", "user", "disable", "ada", "--json")); got.DisabledAt == nil || got.Name != "ada" {
 		t.Errorf("%+v", got)
 	}
 	if got := s.must("", "user", "list"); !strings.Contains(got, "disabled 20") || !strings.Contains(got, "eve") {
@@ -184,7 +185,7 @@ func TestPeople(t *testing.T) {
 	if got := s.must("", "user", "delete", "eve"); got != "deleted eve\n" {
 		t.Errorf("%q", got)
 	}
-	if list := decode[[]personOf](t, s.must("", "user", "list", "--json")); len(list) != 1 || list[0].DisabledAt != nil || list[0].Role != "admin" {
+	if list := decode[[]show.User](t, s.must("", "user", "list", "--json")); len(list) != 1 || list[0].DisabledAt != nil || list[0].Role != "admin" {
 		t.Errorf("%+v", list)
 	}
 	if r := s.run("", "user", "delete", "eve"); r.code != exitFault || !strings.Contains(r.stderr, `no user "eve"`) {
@@ -209,8 +210,8 @@ func TestEnrollments(t *testing.T) {
 			t.Errorf("%q", got)
 		}
 	}
-	got := decode[enrollmentOf](t, s.must("", "enroll", "1", "--public-url", "https://m.example", "--hostname", "Gateway", "--expires", "2d", "--json"))
-	if left := time.Until(got.ExpiresAt); got.Hostname != "gateway" || got.Token == "" || left < 47*time.Hour || left > 48*time.Hour {
+	got := decode[show.NewEnrollment](t, s.must("", "enroll", "1", "--public-url", "https://m.example", "--hostname", "Gateway", "--expires", "2d", "--json"))
+	if left := time.Until(got.ExpiresAt); *got.Hostname != "gateway" || got.Token == "" || left < 47*time.Hour || left > 48*time.Hour {
 		t.Errorf("%+v", got)
 	}
 	for _, bad := range [][]string{{"1", "--expires", "x"}, {"1", "--expires", "30d"}, {"1", "--hostname", "a b"}, {}} {
@@ -225,11 +226,11 @@ func TestEnrollments(t *testing.T) {
 
 func TestKeysWithAnEnd(t *testing.T) {
 	s := newShell(t)
-	made := decode[apiKey](t, s.must("", "apikey", "create", "--role", "viewer", "--expires", "90d", "--json"))
+	made := decode[show.NewAPIKey](t, s.must("", "apikey", "create", "--role", "viewer", "--expires", "90d", "--json"))
 	if made.ExpiresAt == nil || time.Until(*made.ExpiresAt) < 89*24*time.Hour {
 		t.Errorf("%+v", made)
 	}
-	next := decode[apiKey](t, s.must("", "apikey", "rotate", fmt.Sprint(made.ID), "--overlap", "1h", "--json"))
+	next := decode[show.NewAPIKey](t, s.must("", "apikey", "rotate", fmt.Sprint(made.ID), "--overlap", "1h", "--json"))
 	if next.Key == made.Key || next.ID == made.ID || next.ExpiresAt == nil {
 		t.Errorf("%+v", next)
 	}
@@ -256,7 +257,7 @@ func TestAPIKeys(t *testing.T) {
 	if !regexp.MustCompile(`^osk_[0-9a-f]{16}_[0-9a-f]{64}\n$`).MatchString(alone) {
 		t.Errorf("stdout %q is not the key alone", alone)
 	}
-	made := decode[apiKey](t, s.must("", "apikey", "create", "--role", "agent", "--site", fmt.Sprint(site.ID), "--json"))
+	made := decode[show.NewAPIKey](t, s.must("", "apikey", "create", "--role", "agent", "--site", fmt.Sprint(site.ID), "--json"))
 	if made.Key == "" || made.Role != "agent" || made.SiteID == nil || *made.SiteID != site.ID || made.Name != "agent of site 1" {
 		t.Errorf("%+v", made)
 	}
@@ -268,7 +269,7 @@ func TestAPIKeys(t *testing.T) {
 		}
 	}
 	listed := s.must("", "apikey", "list", "--json")
-	if got := decode[[]apiKey](t, listed); len(got) != 2 {
+	if got := decode[[]show.APIKey](t, listed); len(got) != 2 {
 		t.Errorf("%v", got)
 	}
 	for _, key := range []string{strings.TrimSpace(alone), made.Key} {
@@ -280,7 +281,7 @@ func TestAPIKeys(t *testing.T) {
 	if got := s.must("", "apikey", "revoke", fmt.Sprint(made.ID)); !strings.Contains(got, "revoked") {
 		t.Errorf("%q", got)
 	}
-	if got := decode[apiKey](t, s.must("", "apikey", "revoke", fmt.Sprint(made.ID), "--json")); got.RevokedAt == nil {
+	if got := decode[show.NewAPIKey](t, s.must("", "apikey", "revoke", fmt.Sprint(made.ID), "--json")); got.RevokedAt == nil {
 		t.Errorf("%+v", got)
 	}
 	if got := s.must("", "apikey", "list"); !strings.Contains(got, "revoked 20") {
@@ -300,10 +301,10 @@ func TestUsers(t *testing.T) {
 	if len(strings.Fields(generated)) != 1 || len(generated) < 20 {
 		t.Errorf("%q", generated)
 	}
-	if got := decode[user](t, s.must("", "user", "create", "bob", "--generate", "--json")); got.Password == "" || got.Role != "admin" || got.ID == 0 {
+	if got := decode[userWithPassword](t, s.must("", "user", "create", "bob", "--generate", "--json")); got.Password == "" || got.Role != "admin" || got.ID == 0 {
 		t.Errorf("%+v", got)
 	}
-	if got := decode[user](t, s.must("correct horse battery", "user", "create", "joe", "--json")); got.Password != "" {
+	if got := decode[userWithPassword](t, s.must("correct horse battery", "user", "create", "joe", "--json")); got.Password != "" {
 		t.Errorf("a password that was typed is printed: %+v", got)
 	}
 	if r := s.run("correct horse battery\n", "user", "create", "ADA"); r.code != exitFault || !strings.Contains(r.stderr, "already") {
@@ -325,7 +326,7 @@ func TestUsers(t *testing.T) {
 	if after, _ := s.store().UserByName(t.Context(), "ada"); after.PasswordHash == before.PasswordHash {
 		t.Error("the password is the old one")
 	}
-	if got := decode[user](t, s.must("", "user", "passwd", "ada", "--generate", "--json")); got.Password == "" || got.Name != "ada" {
+	if got := decode[userWithPassword](t, s.must("", "user", "passwd", "ada", "--generate", "--json")); got.Password == "" || got.Name != "ada" {
 		t.Errorf("%+v", got)
 	}
 	if r := s.run("a whole new password\n", "user", "passwd", "nobody"); r.code != exitFault || !strings.Contains(r.stderr, `no user "nobody"`) {

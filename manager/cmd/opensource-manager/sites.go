@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"opensource.internal/manager/internal/inventory"
+	"opensource.internal/manager/internal/show"
 	"opensource.internal/manager/internal/store"
 )
 
@@ -15,89 +16,94 @@ type sitesCommand struct {
 	JSON bool `name:"json" help:"Print JSON."`
 }
 
-// siteOf is a site as it is printed.
-type siteOf struct {
-	ID             int64     `json:"id"`
-	Name           string    `json:"name"`
-	InternalDomain string    `json:"internalDomain"`
-	DHCPRange      string    `json:"dhcpRange"`
-	Agents         int       `json:"agents"`
-	Online         int       `json:"online"`
-	Publishing     string    `json:"publishing"`
-	Pin            *pinOf    `json:"pin"`
-	Revision       int64     `json:"revision"` // the latest; 0: nothing has been published
-	ETag           string    `json:"etag"`
-	UpdatedAt      time.Time `json:"updatedAt"`
-}
-
 // Run lists the sites.
 func (c sitesCommand) Run(e *environmentOf) error {
 	return e.withStore(func(s *store.Store) error {
-		sites, err := showSites(e, s)
+		rows, _, err := s.ListSites(e, store.SiteFilter{}, store.ListOptions{Limit: store.All})
+		if err != nil {
+			return err
+		}
+		pins, err := pinsOf(e, s)
 		if err != nil {
 			return err
 		}
 		if c.JSON {
-			return e.printJSON(sites)
+			return e.printJSON(shownAs(rows, func(row store.Site) show.Site { return show.SiteOf(row, pins[row.ID]) }))
 		}
-		t := newTable(e.stdout, "ID", "NAME", "INTERNAL DOMAIN", "DHCP RANGE", "ONLINE", "REVISION", "PUBLISHED", "CHANGED")
-		for _, site := range sites {
-			t.row(site.ID, site.Name, site.InternalDomain, site.DHCPRange, onlineOf(site), site.Revision, publishedHow(site), since(site.UpdatedAt, time.Now()))
-		}
-		return t.flush()
+		return printSites(e, s, rows, pins)
 	})
 }
 
-func onlineOf(site siteOf) string { return fmt.Sprintf("%d of %d", site.Online, site.Agents) }
+func printSites(e *environmentOf, s *store.Store, sites []store.Site, pins map[int64]*show.Pin) error {
+	agents, _, err := s.ListAgents(e, store.AgentFilter{}, store.ListOptions{Limit: store.All})
+	if err != nil {
+		return err
+	}
+	now := time.Now()
+	t := newTable(e.stdout, "ID", "NAME", "INTERNAL DOMAIN", "DHCP RANGE", "ONLINE", "REVISION", "PUBLISHED", "CHANGED")
+	for _, site := range sites {
+		latest, _, err := s.ListRevisions(e, store.RevisionFilter{SiteID: site.ID}, store.ListOptions{Limit: 1, Sort: "-number"})
+		if err != nil {
+			return err
+		}
+		number := ""
+		if len(latest) > 0 {
+			number = strconv.FormatInt(latest[0].Number, 10)
+		}
+		t.row(site.ID, site.Name, site.InternalDomain, site.DHCPRange, onlineOf(site, agents, now), number, publishedHow(site, pins[site.ID]), since(site.UpdatedAt, now))
+	}
+	return t.flush()
+}
+
+// onlineOf says how many agents of a site are online.
+func onlineOf(site store.Site, agents []store.Agent, now time.Time) string {
+	all, online := 0, 0
+	for _, agent := range agents {
+		if agent.SiteID != site.ID {
+			continue
+		}
+		all++
+		if agent.Presence(now) == store.Online {
+			online++
+		}
+	}
+	return fmt.Sprintf("%d of %d", online, all)
+}
 
 // publishedHow says whether agents get the latest revision, and when.
-func publishedHow(site siteOf) string {
+func publishedHow(site store.Site, pin *show.Pin) string {
 	how := map[string]string{inventory.PublishAuto: "by itself", inventory.PublishManual: "by hand"}[site.Publishing]
-	if site.Pin != nil {
-		how = fmt.Sprintf("pinned to %d, %s", site.Pin.Revision, how)
+	if pin != nil {
+		how = fmt.Sprintf("pinned to %d, %s", pin.Revision, how)
 	}
 	return how
 }
 
-func showSites(e *environmentOf, s *store.Store) ([]siteOf, error) {
-	rows, _, err := s.ListSites(e, store.SiteFilter{}, store.ListOptions{Limit: store.All})
-	if err != nil {
-		return nil, err
+// siteIDOf is the id of the site that an option names, 0 if it is not given.
+func siteIDOf(e *environmentOf, s *store.Store, text string) (int64, error) {
+	if text == "" {
+		return 0, nil
 	}
-	agents, _, err := s.ListAgents(e, store.AgentFilter{}, store.ListOptions{Limit: store.All})
-	if err != nil {
-		return nil, err
+	site, err := findSite(e, s, text)
+	if errors.Is(err, errNoSite) {
+		err = usageError{fmt.Errorf("--site: %w", err)}
 	}
-	pins, err := pinsOf(e, s)
-	if err != nil {
-		return nil, err
-	}
-	sites := make([]siteOf, 0, len(rows))
-	for _, row := range rows {
-		site := siteOf{
-			ID: row.ID, Name: row.Name, InternalDomain: row.InternalDomain, DHCPRange: row.DHCPRange, UpdatedAt: row.UpdatedAt.UTC(),
-			Publishing: row.Publishing, Pin: pins[row.ID],
-		}
-		for _, agent := range agents {
-			if agent.SiteID != row.ID {
-				continue
-			}
-			site.Agents++
-			if agent.Presence(time.Now()) == store.Online {
-				site.Online++
-			}
-		}
-		latest, _, err := s.ListRevisions(e, store.RevisionFilter{SiteID: row.ID}, store.ListOptions{Limit: 1, Sort: "-number"})
-		if err != nil {
-			return nil, err
-		}
-		if len(latest) > 0 {
-			site.Revision, site.ETag = latest[0].Number, latest[0].ETag
-		}
-		sites = append(sites, site)
-	}
-	return sites, nil
+	return site.ID, err
 }
+
+// formerSiteIDOf is siteIDOf for what outlives its site: an id may be that of a
+// site which was deleted.
+func formerSiteIDOf(e *environmentOf, s *store.Store, text string) (int64, error) {
+	found, err := siteIDOf(e, s, text)
+	id, noID := strconv.ParseInt(strings.TrimPrefix(text, "id:"), 10, 64)
+	if errors.Is(err, errNoSite) && noID == nil && id > 0 {
+		return id, nil
+	}
+	return found, err
+}
+
+// errNoSite is that there is no site of some name or id.
+var errNoSite = errors.New("opensource-manager sites lists them")
 
 // findSite finds the site that a command names, by its name or its id. Should
 // these be two sites, it is for the caller to say which.
@@ -122,7 +128,7 @@ func findSite(e *environmentOf, s *store.Store, text string) (store.Site, error)
 	}
 	switch len(found) {
 	case 0:
-		return store.Site{}, fmt.Errorf("there is no site %q: opensource-manager sites lists them", text)
+		return store.Site{}, fmt.Errorf("there is no site %q: %w", text, errNoSite)
 	case 1:
 		return found[0], nil
 	}

@@ -3,9 +3,9 @@ package main
 import (
 	"errors"
 	"fmt"
-	"time"
 
 	"opensource.internal/manager/internal/auth"
+	"opensource.internal/manager/internal/show"
 	"opensource.internal/manager/internal/store"
 )
 
@@ -18,15 +18,6 @@ type userCommands struct {
 	Disable userDisable `cmd:"" help:"Let a user sign in no more, and end all their sessions."`
 	Enable  userEnable  `cmd:"" help:"Let a disabled user sign in again."`
 	Delete  userDelete  `cmd:"" help:"Delete a user."`
-}
-
-// user is a user as they are printed.
-type user struct {
-	ID        int64     `json:"id,omitempty"`
-	Name      string    `json:"name"`
-	Role      string    `json:"role,omitempty"`
-	CreatedAt time.Time `json:"createdAt,omitzero"`
-	Password  string    `json:"password,omitempty"` // only a generated one
 }
 
 type userCreate struct {
@@ -47,8 +38,7 @@ func (c userCreate) Run(e *environmentOf) error {
 		if err != nil {
 			return err
 		}
-		shown := user{ID: row.ID, Name: row.Name, Role: row.Role, CreatedAt: row.CreatedAt}
-		return c.print(e, shown, password, c.JSON, fmt.Sprintf("created user %s (%s)", row.Name, row.Role))
+		return c.print(e, row, password, c.JSON, fmt.Sprintf("created user %s (%s)", row.Name, row.Role))
 	})
 }
 
@@ -72,25 +62,12 @@ func (c userPasswd) Run(e *environmentOf) error {
 		if err != nil {
 			return err
 		}
-		return c.print(e, user{Name: auth.FoldName(c.Name)}, password, c.JSON, "changed the password of "+auth.FoldName(c.Name))
+		row, err := s.UserByName(e, auth.FoldName(c.Name))
+		if err != nil {
+			return err
+		}
+		return c.print(e, row, password, c.JSON, "changed the password of "+row.Name)
 	})
-}
-
-// personOf is a user as they are listed.
-type personOf struct {
-	ID         int64      `json:"id"`
-	Name       string     `json:"name"`
-	Role       string     `json:"role"`
-	Issuer     string     `json:"issuer"` // empty for whoever has a password
-	Subject    string     `json:"subject"`
-	DisabledAt *time.Time `json:"disabledAt"`
-	CreatedAt  time.Time  `json:"createdAt"`
-}
-
-func showPerson(u store.User) personOf {
-	return personOf{
-		ID: u.ID, Name: u.Name, Role: u.Role, Issuer: u.Issuer, Subject: u.Subject, DisabledAt: u.DisabledAt, CreatedAt: u.CreatedAt.UTC(),
-	}
 }
 
 type userList struct {
@@ -104,12 +81,11 @@ func (c userList) Run(e *environmentOf) error {
 		if err != nil {
 			return err
 		}
-		list := shownAs(rows, showPerson)
 		if c.JSON {
-			return e.printJSON(list)
+			return e.printJSON(shownAs(rows, show.UserOf))
 		}
 		t := newTable(e.stdout, "ID", "NAME", "ROLE", "SIGNS IN BY", "CREATED", "STATE")
-		for _, u := range list {
+		for _, u := range rows {
 			by, state := u.Issuer, "enabled"
 			if by == "" {
 				by = "password"
@@ -156,7 +132,7 @@ func (c namedUser) change(e *environmentOf, change auth.UserChange, done string)
 
 func (c namedUser) tell(e *environmentOf, user store.User, done string) error {
 	if c.JSON {
-		return e.printJSON(showPerson(user))
+		return e.printJSON(show.UserOf(user))
 	}
 	_, err := fmt.Fprintf(e.stdout, done+"\n", user.Name)
 	return err

@@ -6,37 +6,9 @@ import (
 
 	"opensource.internal/manager/internal/auth"
 	"opensource.internal/manager/internal/inventory"
+	"opensource.internal/manager/internal/show"
 	"opensource.internal/manager/internal/store"
 )
-
-// APIKey is a key as it is listed: without its secret part.
-type APIKey struct {
-	ID         int64      `json:"id"`
-	Name       string     `json:"name" example:"deploy"`
-	Role       string     `json:"role" enum:"admin,viewer,agent" example:"agent"`
-	SiteID     *int64     `json:"siteId"`
-	Hostname   *string    `json:"hostname" doc:"The one host that may check in with the key of an enrolled agent"`
-	Prefix     string     `json:"prefix"`
-	CreatedAt  time.Time  `json:"createdAt"`
-	CreatedBy  *string    `json:"createdBy"`
-	LastUsedAt *time.Time `json:"lastUsedAt" doc:"Up to a minute old"`
-	ExpiresAt  *time.Time `json:"expiresAt"`
-	RevokedAt  *time.Time `json:"revokedAt"`
-}
-
-// newAPIKey is the one answer that shows the key itself.
-type newAPIKey struct {
-	APIKey
-	Key string `json:"key" doc:"Shown only now"`
-}
-
-func showAPIKey(k store.APIKey) APIKey {
-	return APIKey{
-		ID: k.ID, Name: k.Name, Role: k.Role, SiteID: k.SiteID, Hostname: text(k.Hostname), Prefix: k.Prefix,
-		CreatedAt: k.CreatedAt.UTC(), CreatedBy: text(k.CreatedBy), LastUsedAt: utc(k.LastUsedAt),
-		ExpiresAt: utc(k.ExpiresAt), RevokedAt: utc(k.RevokedAt),
-	}
-}
 
 type apiKeyCreate struct {
 	Name   string       `json:"name" example:"deploy"`
@@ -69,33 +41,33 @@ type listAPIKeys struct {
 	Hostname string `query:"hostname" doc:"Of an enrolled agent's key"`
 }
 
-func (a *API) listAPIKeys(ctx context.Context, in *listAPIKeys) (*page[APIKey], error) {
+func (a *API) listAPIKeys(ctx context.Context, in *listAPIKeys) (*page[show.APIKey], error) {
 	rows, total, err := a.store.ListAPIKeys(ctx, store.APIKeyFilter{SiteID: in.SiteID, Role: in.Role, Hostname: in.Hostname}, in.options())
 	if err != nil {
 		return nil, err
 	}
-	return respondPage(rows, total, in.Paging, showAPIKey), nil
+	return respondPage(rows, total, in.Paging, show.APIKeyOf), nil
 }
 
-func (a *API) createAPIKey(ctx context.Context, in *withBody[apiKeyCreate]) (*created[newAPIKey], error) {
+func (a *API) createAPIKey(ctx context.Context, in *withBody[apiKeyCreate]) (*created[show.NewAPIKey], error) {
 	wanted := auth.NewKey{Name: in.Body.Name, Role: auth.Role(in.Body.Role), SiteID: in.Body.SiteID.value, CreatedBy: principal(ctx).Name}
 	in.Body.ExpiresAt.setPointer(&wanted.ExpiresAt)
 	key, row, err := auth.CreateKey(ctx, a.store, wanted)
 	if err != nil {
 		return nil, err
 	}
-	return &created[newAPIKey]{a.location("api-keys", row.ID), data[newAPIKey]{newAPIKey{showAPIKey(row), key}}}, nil
+	return &created[show.NewAPIKey]{a.location("api-keys", row.ID), data[show.NewAPIKey]{show.NewAPIKey{APIKey: show.APIKeyOf(row), Key: key}}}, nil
 }
 
-func (a *API) getAPIKey(ctx context.Context, in *ByID) (*answer[APIKey], error) {
+func (a *API) getAPIKey(ctx context.Context, in *ByID) (*answer[show.APIKey], error) {
 	row, err := a.store.GetAPIKey(ctx, in.ID)
 	if err != nil {
 		return nil, err
 	}
-	return respond(showAPIKey(row)), nil
+	return respond(show.APIKeyOf(row)), nil
 }
 
-func (a *API) updateAPIKey(ctx context.Context, in *toRecord[apiKeyPatch]) (*answer[APIKey], error) {
+func (a *API) updateAPIKey(ctx context.Context, in *toRecord[apiKeyPatch]) (*answer[show.APIKey], error) {
 	change := auth.KeyChange{Name: in.Body.Name}
 	if in.Body.ExpiresAt.present {
 		var end *time.Time
@@ -106,10 +78,10 @@ func (a *API) updateAPIKey(ctx context.Context, in *toRecord[apiKeyPatch]) (*ans
 	if err != nil {
 		return nil, err
 	}
-	return respond(showAPIKey(row)), nil
+	return respond(show.APIKeyOf(row)), nil
 }
 
-func (a *API) rotateAPIKey(ctx context.Context, in *apiKeyRotate) (*created[newAPIKey], error) {
+func (a *API) rotateAPIKey(ctx context.Context, in *apiKeyRotate) (*created[show.NewAPIKey], error) {
 	overlap := defaultOverlap
 	if in.Body != nil && in.Body.Overlap != nil {
 		var err error
@@ -121,7 +93,7 @@ func (a *API) rotateAPIKey(ctx context.Context, in *apiKeyRotate) (*created[newA
 	if err != nil {
 		return nil, err
 	}
-	return &created[newAPIKey]{a.location("api-keys", row.ID), data[newAPIKey]{newAPIKey{showAPIKey(row), key}}}, nil
+	return &created[show.NewAPIKey]{a.location("api-keys", row.ID), data[show.NewAPIKey]{show.NewAPIKey{APIKey: show.APIKeyOf(row), Key: key}}}, nil
 }
 
 func (a *API) revokeAPIKey(ctx context.Context, in *ByID) (*empty, error) {

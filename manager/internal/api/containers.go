@@ -7,6 +7,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"opensource.internal/manager/internal/inventory"
+	"opensource.internal/manager/internal/show"
 	"opensource.internal/manager/internal/store"
 )
 
@@ -24,8 +25,8 @@ type container struct {
 
 func showContainer(c store.Container) container {
 	return container{
-		ID: c.ID, SiteID: c.SiteID, NodeID: c.NodeID, Hostname: c.Hostname, Owner: text(c.Owner),
-		IPv4Address: text(c.IPv4Address), MACAddress: text(c.MACAddress),
+		ID: c.ID, SiteID: c.SiteID, NodeID: c.NodeID, Hostname: c.Hostname, Owner: show.Text(c.Owner),
+		IPv4Address: show.Text(c.IPv4Address), MACAddress: show.Text(c.MACAddress),
 		CreatedAt: c.CreatedAt.UTC(), UpdatedAt: c.UpdatedAt.UTC(),
 	}
 }

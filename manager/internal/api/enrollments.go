@@ -4,42 +4,13 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"time"
 
 	"opensource.internal/agent/checkin"
 	"opensource.internal/manager/internal/auth"
 	"opensource.internal/manager/internal/inventory"
+	"opensource.internal/manager/internal/show"
 	"opensource.internal/manager/internal/store"
 )
-
-// Enrollment is a token as it is listed: without the token.
-type Enrollment struct {
-	ID        int64      `json:"id"`
-	SiteID    int64      `json:"siteId"`
-	Hostname  *string    `json:"hostname" doc:"The only host that may use the token; null for any"`
-	Prefix    string     `json:"prefix"`
-	CreatedAt time.Time  `json:"createdAt"`
-	CreatedBy *string    `json:"createdBy"`
-	ExpiresAt time.Time  `json:"expiresAt"`
-	RevokedAt *time.Time `json:"revokedAt"`
-	UsedAt    *time.Time `json:"usedAt"`
-	UsedBy    *string    `json:"usedBy" doc:"The host that used the token"`
-	APIKeyID  *int64     `json:"apiKeyId" doc:"The key it was turned into"`
-}
-
-// newEnrollment is the one answer that shows the token itself.
-type newEnrollment struct {
-	Enrollment
-	Token   string `json:"token" doc:"Shown only now"`
-	Command string `json:"command" doc:"What to type on the host, beside the agent's package"`
-}
-
-func showEnrollment(e store.Enrollment) Enrollment {
-	return Enrollment{
-		ID: e.ID, SiteID: e.SiteID, Hostname: text(e.Hostname), Prefix: e.Prefix, CreatedAt: e.CreatedAt.UTC(), CreatedBy: text(e.CreatedBy),
-		ExpiresAt: e.ExpiresAt.UTC(), RevokedAt: utc(e.RevokedAt), UsedAt: utc(e.UsedAt), UsedBy: text(e.UsedBy), APIKeyID: e.APIKeyID,
-	}
-}
 
 type enrollmentCreate struct {
 	ByID
@@ -54,15 +25,15 @@ type listEnrollments struct {
 	Paging
 }
 
-func (a *API) listEnrollments(ctx context.Context, in *listEnrollments) (*page[Enrollment], error) {
+func (a *API) listEnrollments(ctx context.Context, in *listEnrollments) (*page[show.Enrollment], error) {
 	rows, total, err := a.store.ListEnrollments(ctx, store.EnrollmentFilter{SiteID: in.ID}, in.options())
 	if err != nil {
 		return nil, err
 	}
-	return respondPage(rows, total, in.Paging, showEnrollment), nil
+	return respondPage(rows, total, in.Paging, show.EnrollmentOf), nil
 }
 
-func (a *API) createEnrollment(ctx context.Context, in *enrollmentCreate) (*created[newEnrollment], error) {
+func (a *API) createEnrollment(ctx context.Context, in *enrollmentCreate) (*created[show.NewEnrollment], error) {
 	wanted := auth.NewEnrollment{SiteID: in.ID, ExpiresIn: auth.DefaultEnrollment, CreatedBy: principal(ctx).Name}
 	if in.Body.Hostname != nil {
 		wanted.Hostname = *in.Body.Hostname
@@ -77,8 +48,8 @@ func (a *API) createEnrollment(ctx context.Context, in *enrollmentCreate) (*crea
 	if err != nil {
 		return nil, err
 	}
-	shown := newEnrollment{showEnrollment(row), token, auth.InstallCommand(a.managerURL(ctx), token)}
-	return &created[newEnrollment]{a.location("enrollments", row.ID), data[newEnrollment]{shown}}, nil
+	shown := show.NewEnrollment{Enrollment: show.EnrollmentOf(row), Token: token, Command: auth.InstallCommand(a.managerURL(ctx), token)}
+	return &created[show.NewEnrollment]{a.location("enrollments", row.ID), data[show.NewEnrollment]{shown}}, nil
 }
 
 // managerURL is what an agent on another host would use.
@@ -89,12 +60,12 @@ func (a *API) managerURL(ctx context.Context) string {
 	return "http://" + auth.RequestOf(ctx).HTTP.Host
 }
 
-func (a *API) getEnrollment(ctx context.Context, in *ByID) (*answer[Enrollment], error) {
+func (a *API) getEnrollment(ctx context.Context, in *ByID) (*answer[show.Enrollment], error) {
 	row, err := a.store.GetEnrollment(ctx, in.ID)
 	if err != nil {
 		return nil, err
 	}
-	return respond(showEnrollment(row)), nil
+	return respond(show.EnrollmentOf(row)), nil
 }
 
 func (a *API) revokeEnrollment(ctx context.Context, in *ByID) (*empty, error) {

@@ -7,28 +7,9 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"opensource.internal/manager/internal/events"
+	"opensource.internal/manager/internal/show"
 	"opensource.internal/manager/internal/store"
 )
-
-// event is something that happened to an agent.
-type event struct {
-	ID       int64        `json:"id" example:"42"`
-	At       time.Time    `json:"at"`
-	SiteID   int64        `json:"siteId" example:"1"`
-	AgentID  int64        `json:"agentId" doc:"The agent may be gone" example:"3"`
-	Hostname string       `json:"hostname" example:"edge"`
-	Kind     string       `json:"kind" example:"apply_failed"`
-	Severity string       `json:"severity" enum:"info,warning,error"`
-	Summary  string       `json:"summary" doc:"One line for people" example:"nginx: the new configuration was refused, the one before stays in force: nginx: [emerg] host not found in upstream"`
-	Detail   store.Values `json:"detail" nullable:"true" doc:"What there is to know beyond that; depends on the kind"`
-}
-
-func showEvent(e store.Event) event {
-	return event{
-		ID: e.ID, At: e.At.UTC(), SiteID: e.SiteID, AgentID: e.AgentID, Hostname: e.Hostname,
-		Kind: string(e.Kind), Severity: string(e.Severity), Summary: e.Summary, Detail: e.Detail,
-	}
-}
 
 // EventFilter are the filters of every list of events.
 type EventFilter struct {
@@ -61,7 +42,7 @@ type listEvents struct {
 	EventFilter
 }
 
-func (a *API) listEvents(ctx context.Context, in *listEvents) (*page[event], error) {
+func (a *API) listEvents(ctx context.Context, in *listEvents) (*page[show.Event], error) {
 	filter := in.filter()
 	filter.SiteID, filter.AgentID = in.SiteID, in.AgentID
 	return a.events(ctx, filter, in.Paging)
@@ -72,7 +53,7 @@ type listAgentEvents struct {
 	EventFilter
 }
 
-func (a *API) listAgentEvents(ctx context.Context, in *listAgentEvents) (*page[event], error) {
+func (a *API) listAgentEvents(ctx context.Context, in *listAgentEvents) (*page[show.Event], error) {
 	if _, err := a.store.GetAgent(ctx, in.ID); err != nil {
 		return nil, err
 	}
@@ -81,10 +62,10 @@ func (a *API) listAgentEvents(ctx context.Context, in *listAgentEvents) (*page[e
 	return a.events(ctx, filter, in.Paging)
 }
 
-func (a *API) events(ctx context.Context, filter store.EventFilter, paging Paging) (*page[event], error) {
+func (a *API) events(ctx context.Context, filter store.EventFilter, paging Paging) (*page[show.Event], error) {
 	rows, total, err := a.store.ListEvents(ctx, filter, paging.options())
 	if err != nil {
 		return nil, err
 	}
-	return respondPage(rows, total, paging, showEvent), nil
+	return respondPage(rows, total, paging, show.EventOf), nil
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"opensource.internal/manager/internal/inventory"
+	"opensource.internal/manager/internal/show"
 	"opensource.internal/manager/internal/store"
 )
 
@@ -21,7 +22,7 @@ type externalDomain struct {
 
 func showExternalDomain(d store.ExternalDomain) externalDomain {
 	return externalDomain{
-		ID: d.ID, Name: d.Name, AuthServer: text(d.AuthServer), DefaultSiteID: d.DefaultSiteID,
+		ID: d.ID, Name: d.Name, AuthServer: show.Text(d.AuthServer), DefaultSiteID: d.DefaultSiteID,
 		CreatedAt: d.CreatedAt.UTC(), UpdatedAt: d.UpdatedAt.UTC(),
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"reflect"
-	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 )
@@ -52,14 +51,6 @@ func (f field[T]) setPointer(target **T) {
 	}
 }
 
-// text is an optional text of an answer: null if it is not set.
-func text(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return &s
-}
-
 // number is an optional number of an answer: null if it is not set.
 func number(n int) *int {
 	if n == 0 {
@@ -72,13 +63,4 @@ func number(n int) *int {
 func require(schema *huma.Schema, names ...string) *huma.Schema {
 	schema.Required = append(schema.Required, names...)
 	return schema
-}
-
-// utc shows an optional time in UTC.
-func utc(t *time.Time) *time.Time {
-	if t == nil {
-		return nil
-	}
-	inUTC := t.UTC()
-	return &inUTC
 }

@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"opensource.internal/manager/internal/auth"
+	"opensource.internal/manager/internal/show"
 )
 
 // health is for load balancers and people; it needs no credentials and tells
@@ -25,7 +26,7 @@ type healthAnswer struct {
 }
 
 func (a *API) health(ctx context.Context, _ *empty) (*healthAnswer, error) {
-	shown := health{Live: true, PublicURLMismatch: text(a.auth.PublicURLMismatch(auth.RequestOf(ctx).HTTP, a.publicURL))}
+	shown := health{Live: true, PublicURLMismatch: show.Text(a.auth.PublicURLMismatch(auth.RequestOf(ctx).HTTP, a.publicURL))}
 	version, err := a.schema(ctx)
 	if err == nil {
 		shown.SchemaVersion = &version

@@ -7,6 +7,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"opensource.internal/manager/internal/inventory"
+	"opensource.internal/manager/internal/show"
 	"opensource.internal/manager/internal/store"
 )
 
@@ -22,7 +23,7 @@ type node struct {
 
 func showNode(n store.Node) node {
 	return node{
-		ID: n.ID, SiteID: n.SiteID, Name: n.Name, IPv4Address: text(n.IPv4Address), Type: n.Type,
+		ID: n.ID, SiteID: n.SiteID, Name: n.Name, IPv4Address: show.Text(n.IPv4Address), Type: n.Type,
 		CreatedAt: n.CreatedAt.UTC(), UpdatedAt: n.UpdatedAt.UTC(),
 	}
 }

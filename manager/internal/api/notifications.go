@@ -8,34 +8,9 @@ import (
 
 	"opensource.internal/manager/internal/events"
 	"opensource.internal/manager/internal/notify"
+	"opensource.internal/manager/internal/show"
 	"opensource.internal/manager/internal/store"
 )
-
-// notificationTarget is a target without its URL, which is a secret.
-type notificationTarget struct {
-	ID        int64      `json:"id"`
-	Name      string     `json:"name" example:"operators"`
-	Service   string     `json:"service" doc:"The scheme of its URL; the rest is not shown" example:"ntfy"`
-	Kinds     []string   `json:"kinds" nullable:"false" doc:"What is told; everything if empty" example:"[\"offline\"]"`
-	SiteIDs   []int64    `json:"siteIds" nullable:"false" doc:"Of which sites; of all if empty" example:"[1]"`
-	Severity  string     `json:"severity" enum:"warning,error" doc:"The least that is told"`
-	Enabled   bool       `json:"enabled" example:"true"`
-	URLSetAt  time.Time  `json:"urlSetAt"`
-	SentAt    *time.Time `json:"sentAt" doc:"The last message that was delivered"`
-	Failures  int        `json:"failures" doc:"Deliveries that failed in a row" example:"0"`
-	FailedAt  *time.Time `json:"failedAt"`
-	LastError *string    `json:"lastError" doc:"Why the last delivery failed; null if it did not"`
-	CreatedAt time.Time  `json:"createdAt"`
-	UpdatedAt time.Time  `json:"updatedAt"`
-}
-
-func showNotificationTarget(t store.NotificationTarget) notificationTarget {
-	return notificationTarget{
-		ID: t.ID, Name: t.Name, Service: notify.ServiceName(t.URL), Kinds: append([]string{}, t.Kinds...), SiteIDs: append([]int64{}, t.SiteIDs...),
-		Severity: string(t.Severity), Enabled: t.Enabled, URLSetAt: t.URLSetAt.UTC(), SentAt: utc(t.SentAt), Failures: t.Failures,
-		FailedAt: utc(t.FailedAt), LastError: text(t.LastError), CreatedAt: t.CreatedAt.UTC(), UpdatedAt: t.UpdatedAt.UTC(),
-	}
-}
 
 type notificationTargetPatch struct {
 	Name     field[string]   `json:"name,omitempty" example:"on call"`
@@ -68,15 +43,15 @@ type listNotificationTargets struct {
 	Name string `query:"name"`
 }
 
-func (a *API) listNotificationTargets(ctx context.Context, in *listNotificationTargets) (*page[notificationTarget], error) {
+func (a *API) listNotificationTargets(ctx context.Context, in *listNotificationTargets) (*page[show.NotificationTarget], error) {
 	rows, total, err := a.store.ListNotificationTargets(ctx, store.NotificationTargetFilter{Name: in.Name}, in.options())
 	if err != nil {
 		return nil, err
 	}
-	return respondPage(rows, total, in.Paging, showNotificationTarget), nil
+	return respondPage(rows, total, in.Paging, show.NotificationTargetOf), nil
 }
 
-func (a *API) createNotificationTarget(ctx context.Context, in *withBody[notificationTargetCreate]) (*created[notificationTarget], error) {
+func (a *API) createNotificationTarget(ctx context.Context, in *withBody[notificationTargetCreate]) (*created[show.NotificationTarget], error) {
 	wanted := store.NotificationTarget{Severity: events.Warning, Enabled: true}
 	if err := notificationTargetPatch(in.Body).apply(&wanted); err != nil {
 		return nil, err
@@ -85,23 +60,23 @@ func (a *API) createNotificationTarget(ctx context.Context, in *withBody[notific
 	if err != nil {
 		return nil, err
 	}
-	return &created[notificationTarget]{a.location("notification-targets", row.ID), data[notificationTarget]{showNotificationTarget(row)}}, nil
+	return &created[show.NotificationTarget]{a.location("notification-targets", row.ID), data[show.NotificationTarget]{show.NotificationTargetOf(row)}}, nil
 }
 
-func (a *API) getNotificationTarget(ctx context.Context, in *ByID) (*answer[notificationTarget], error) {
+func (a *API) getNotificationTarget(ctx context.Context, in *ByID) (*answer[show.NotificationTarget], error) {
 	row, err := a.store.GetNotificationTarget(ctx, in.ID)
 	if err != nil {
 		return nil, err
 	}
-	return respond(showNotificationTarget(row)), nil
+	return respond(show.NotificationTargetOf(row)), nil
 }
 
-func (a *API) updateNotificationTarget(ctx context.Context, in *toRecord[notificationTargetPatch]) (*answer[notificationTarget], error) {
+func (a *API) updateNotificationTarget(ctx context.Context, in *toRecord[notificationTargetPatch]) (*answer[show.NotificationTarget], error) {
 	row, err := a.store.UpdateNotificationTarget(ctx, in.ID, in.Body.apply)
 	if err != nil {
 		return nil, err
 	}
-	return respond(showNotificationTarget(row)), nil
+	return respond(show.NotificationTargetOf(row)), nil
 }
 
 func (a *API) deleteNotificationTarget(ctx context.Context, in *ByID) (*empty, error) {
@@ -129,24 +104,7 @@ func (a *API) testNotificationTarget(ctx context.Context, in *ByID) (*answer[not
 	if err != nil {
 		return nil, err
 	}
-	return respond(notificationTest{Delivered: reason == "", Error: text(reason)}), nil
-}
-
-type notificationSilence struct {
-	ID        int64     `json:"id"`
-	SiteID    int64     `json:"siteId"`
-	Until     time.Time `json:"until"`
-	Reason    *string   `json:"reason" example:"moving house"`
-	CreatedBy *string   `json:"createdBy"`
-	CreatedAt time.Time `json:"createdAt"`
-	UpdatedAt time.Time `json:"updatedAt"`
-}
-
-func showNotificationSilence(n store.NotificationSilence) notificationSilence {
-	return notificationSilence{
-		ID: n.ID, SiteID: n.SiteID, Until: n.Until.UTC(), Reason: text(n.Reason), CreatedBy: text(n.CreatedBy),
-		CreatedAt: n.CreatedAt.UTC(), UpdatedAt: n.UpdatedAt.UTC(),
-	}
+	return respond(notificationTest{Delivered: reason == "", Error: show.Text(reason)}), nil
 }
 
 type notificationSilenceCreate struct {
@@ -160,30 +118,30 @@ type listNotificationSilences struct {
 	SiteID int64 `query:"siteId" minimum:"1"`
 }
 
-func (a *API) listNotificationSilences(ctx context.Context, in *listNotificationSilences) (*page[notificationSilence], error) {
+func (a *API) listNotificationSilences(ctx context.Context, in *listNotificationSilences) (*page[show.NotificationSilence], error) {
 	rows, total, err := a.store.ListNotificationSilences(ctx, store.NotificationSilenceFilter{SiteID: in.SiteID}, in.options())
 	if err != nil {
 		return nil, err
 	}
-	return respondPage(rows, total, in.Paging, showNotificationSilence), nil
+	return respondPage(rows, total, in.Paging, show.NotificationSilenceOf), nil
 }
 
-func (a *API) createNotificationSilence(ctx context.Context, in *withBody[notificationSilenceCreate]) (*created[notificationSilence], error) {
+func (a *API) createNotificationSilence(ctx context.Context, in *withBody[notificationSilenceCreate]) (*created[show.NotificationSilence], error) {
 	row, err := a.store.SilenceSite(ctx, store.NotificationSilence{
 		SiteID: in.Body.SiteID, Until: in.Body.Until.UTC(), Reason: in.Body.Reason.value, CreatedBy: principal(ctx).Name,
 	})
 	if err != nil {
 		return nil, err
 	}
-	return &created[notificationSilence]{a.location("notification-silences", row.ID), data[notificationSilence]{showNotificationSilence(row)}}, nil
+	return &created[show.NotificationSilence]{a.location("notification-silences", row.ID), data[show.NotificationSilence]{show.NotificationSilenceOf(row)}}, nil
 }
 
-func (a *API) getNotificationSilence(ctx context.Context, in *ByID) (*answer[notificationSilence], error) {
+func (a *API) getNotificationSilence(ctx context.Context, in *ByID) (*answer[show.NotificationSilence], error) {
 	row, err := a.store.GetNotificationSilence(ctx, in.ID)
 	if err != nil {
 		return nil, err
 	}
-	return respond(showNotificationSilence(row)), nil
+	return respond(show.NotificationSilenceOf(row)), nil
 }
 
 func (a *API) deleteNotificationSilence(ctx context.Context, in *ByID) (*empty, error) {

@@ -4,41 +4,22 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	"opensource.internal/manager/internal/auth"
+	"opensource.internal/manager/internal/show"
 	"opensource.internal/manager/internal/snapshot"
 	"opensource.internal/manager/internal/store"
 )
 
-// pin is why a site's agents get another revision than the latest one.
-type pin struct {
-	Revision int64     `json:"revision" doc:"The number of the revision that agents get"`
-	Reason   string    `json:"reason"`
-	PinnedBy string    `json:"pinnedBy"`
-	PinnedAt time.Time `json:"pinnedAt"`
-}
-
-func showPin(p *store.Pin) *pin {
-	if p == nil {
-		return nil
-	}
-	return &pin{Revision: p.Revision, Reason: p.Reason, PinnedBy: p.PinnedBy, PinnedAt: p.PinnedAt.UTC()}
-}
-
 // pins are those of all sites, by site.
-func (a *API) pins(ctx context.Context) (map[int64]*pin, error) {
+func (a *API) pins(ctx context.Context) (map[int64]*show.Pin, error) {
 	rows, err := a.store.ListPins(ctx)
 	if err != nil {
 		return nil, err
 	}
-	bySite := map[int64]*pin{}
-	for _, row := range rows {
-		bySite[row.SiteID] = showPin(&row)
-	}
-	return bySite, nil
+	return show.PinsOf(rows), nil
 }
 
 type pinRequest struct {
@@ -53,7 +34,7 @@ func (pinRequest) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema 
 
 // pinSite gives agents a revision whatever is published, from their next
 // check-in on.
-func (a *API) pinSite(ctx context.Context, in *toRecord[pinRequest]) (*answer[pin], error) {
+func (a *API) pinSite(ctx context.Context, in *toRecord[pinRequest]) (*answer[show.Pin], error) {
 	wanted := in.Body.Revision
 	if wanted.present && !wanted.null && wanted.value < 1 {
 		return nil, invalidFields(map[string]string{"revision": "the numbers of revisions begin with 1"})
@@ -63,7 +44,7 @@ func (a *API) pinSite(ctx context.Context, in *toRecord[pinRequest]) (*answer[pi
 		return nil, err
 	}
 	auth.RequestOf(ctx).Logger().Info("site pinned", "site", in.ID, "revision", row.Revision, "by", row.PinnedBy, "reason", row.Reason)
-	return respond(*showPin(&row)), nil
+	return respond(*show.PinOf(&row)), nil
 }
 
 func (a *API) unpinSite(ctx context.Context, in *ByID) (*empty, error) {
@@ -75,15 +56,6 @@ func (a *API) unpinSite(ctx context.Context, in *ByID) (*empty, error) {
 	return nil, nil
 }
 
-// pending is what the inventory has and agents do not get.
-type pending struct {
-	Waiting int `json:"waiting" doc:"How many changes agents do not get yet"`
-	// Published is null if the content is not published yet.
-	Published *int64 `json:"published" doc:"Number of the latest revision if it has this content already, as that of a pinned site may; else null"`
-	Pin       *pin   `json:"pin" doc:"Null if the site is not pinned"`
-	Difference
-}
-
 type pendingRequest struct {
 	ByID
 	From int64 `query:"from" minimum:"1" doc:"Number of the revision to compare with; the one that agents get now if not given"`
@@ -92,7 +64,7 @@ type pendingRequest struct {
 // pendingAnswer has the tag of the content, so that it can be given to publish.
 type pendingAnswer struct {
 	ETag string `header:"ETag"`
-	Body data[pending]
+	Body data[show.Pending]
 }
 
 func (a *API) getPending(ctx context.Context, in *pendingRequest) (*pendingAnswer, error) {
@@ -104,7 +76,7 @@ func (a *API) getPending(ctx context.Context, in *pendingRequest) (*pendingAnswe
 	if err != nil {
 		return nil, err
 	}
-	shown := pending{Pin: showPin(current.Pin), Waiting: len(snapshot.Unpublished(from, now))}
+	shown := show.Pending{Pin: show.PinOf(current.Pin), Waiting: len(snapshot.Unpublished(from, now))}
 	if in.From != 0 {
 		if from, err = a.namedRevision(ctx, in.ID, in.From, "from"); err != nil {
 			return nil, err
@@ -113,14 +85,10 @@ func (a *API) getPending(ctx context.Context, in *pendingRequest) (*pendingAnswe
 	if shown.Difference, err = a.compare(ctx, in.ID, from, now); err != nil {
 		return nil, err
 	}
-	latest, _, err := a.store.ListRevisions(ctx, store.RevisionFilter{SiteID: in.ID}, store.ListOptions{Limit: 1})
-	if err != nil {
+	if shown.Published, err = a.snapshots.PublishedAs(ctx, in.ID, now); err != nil {
 		return nil, err
 	}
-	if len(latest) > 0 && latest[0].ETag == now.ETag {
-		shown.Published = &latest[0].Number
-	}
-	return &pendingAnswer{ETag: now.ETag, Body: data[pending]{shown}}, nil
+	return &pendingAnswer{ETag: now.ETag, Body: data[show.Pending]{shown}}, nil
 }
 
 type publishRequest struct {
@@ -138,8 +106,8 @@ type publishedRevision struct {
 	Revision int64  `json:"revision"`
 	ETag     string `json:"etag"`
 	// Published is false if it was asked for once more.
-	Published bool `json:"published" doc:"False if the latest revision had this content already: nothing waited"`
-	Pin       *pin `json:"pin" doc:"Set if agents get another revision until the site is unpinned"`
+	Published bool      `json:"published" doc:"False if the latest revision had this content already: nothing waited"`
+	Pin       *show.Pin `json:"pin" doc:"Set if agents get another revision until the site is unpinned"`
 }
 
 // publishSite publishes what the inventory has now.
@@ -174,5 +142,5 @@ func (a *API) publishSite(ctx context.Context, in *publishSite) (*answer[publish
 	if published {
 		auth.RequestOf(ctx).Logger().Info("site published", "site", in.ID, "revision", row.Number, "by", principal(ctx).Name)
 	}
-	return respond(publishedRevision{SiteID: in.ID, Revision: row.Number, ETag: row.ETag, Published: published, Pin: showPin(pinned)}), nil
+	return respond(publishedRevision{SiteID: in.ID, Revision: row.Number, ETag: row.ETag, Published: published, Pin: show.PinOf(pinned)}), nil
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"opensource.internal/manager/internal/inventory"
+	"opensource.internal/manager/internal/show"
 	"opensource.internal/manager/internal/store"
 )
 
@@ -32,9 +33,9 @@ type service struct {
 func showService(s store.Service) service {
 	shown := service{
 		ID: s.ID, SiteID: s.SiteID, ContainerID: s.ContainerID, Type: string(s.Type), InternalPort: s.InternalPort,
-		ExternalHostname: text(s.ExternalHostname), ExternalDomainID: s.ExternalDomainID,
-		BackendProtocol: text(s.BackendProtocol), Protocol: text(s.Protocol), ExternalPort: number(s.ExternalPort),
-		RecordType: text(s.RecordType), DNSName: text(s.DNSName),
+		ExternalHostname: show.Text(s.ExternalHostname), ExternalDomainID: s.ExternalDomainID,
+		BackendProtocol: show.Text(s.BackendProtocol), Protocol: show.Text(s.Protocol), ExternalPort: number(s.ExternalPort),
+		RecordType: show.Text(s.RecordType), DNSName: show.Text(s.DNSName),
 		CreatedAt: s.CreatedAt.UTC(), UpdatedAt: s.UpdatedAt.UTC(),
 	}
 	if s.Type == inventory.ServiceHTTP {

@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"opensource.internal/manager/internal/auth"
+	"opensource.internal/manager/internal/show"
 	"opensource.internal/manager/internal/store"
 )
 
@@ -18,7 +19,7 @@ type session struct {
 }
 
 func showSession(who auth.Principal) session {
-	shown := session{Name: who.Name, Role: string(who.Role), Hostname: text(who.Hostname)}
+	shown := session{Name: who.Name, Role: string(who.Role), Hostname: show.Text(who.Hostname)}
 	if who.SiteID != 0 {
 		shown.SiteID = &who.SiteID
 	}

@@ -2,40 +2,13 @@ package api
 
 import (
 	"context"
-	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	"opensource.internal/manager/internal/inventory"
+	"opensource.internal/manager/internal/show"
 	"opensource.internal/manager/internal/store"
 )
-
-type site struct {
-	ID             int64     `json:"id"`
-	Name           string    `json:"name" example:"lab"`
-	InternalDomain *string   `json:"internalDomain"`
-	DHCPRange      *string   `json:"dhcpRange"`
-	SubnetMask     *string   `json:"subnetMask"`
-	Gateway        *string   `json:"gateway"`
-	DNSForwarders  *string   `json:"dnsForwarders"`
-	ExternalIP     *string   `json:"externalIp"`
-	VolumesRoot    *string   `json:"volumesRoot"`
-	PortRange      *string   `json:"portRange"`
-	Publishing     string    `json:"publishing" enum:"auto,manual"`
-	Pin            *pin      `json:"pin" doc:"Set if agents get another revision than the latest one"`
-	CreatedAt      time.Time `json:"createdAt"`
-	UpdatedAt      time.Time `json:"updatedAt"`
-}
-
-func showSite(s store.Site, pinned *pin) site {
-	return site{
-		Publishing: s.Publishing, Pin: pinned,
-		ID: s.ID, Name: s.Name, InternalDomain: text(s.InternalDomain), DHCPRange: text(s.DHCPRange),
-		SubnetMask: text(s.SubnetMask), Gateway: text(s.Gateway), DNSForwarders: text(s.DNSForwarders),
-		ExternalIP: text(s.ExternalIP), VolumesRoot: text(s.VolumesRoot), PortRange: text(s.PortRange),
-		CreatedAt: s.CreatedAt.UTC(), UpdatedAt: s.UpdatedAt.UTC(),
-	}
-}
 
 type sitePatch struct {
 	Name           field[string] `json:"name,omitempty" example:"lab"`
@@ -76,7 +49,7 @@ type listSites struct {
 	Name string `query:"name"`
 }
 
-func (a *API) listSites(ctx context.Context, in *listSites) (*page[site], error) {
+func (a *API) listSites(ctx context.Context, in *listSites) (*page[show.Site], error) {
 	rows, total, err := a.store.ListSites(ctx, store.SiteFilter{Name: in.Name}, in.options())
 	if err != nil {
 		return nil, err
@@ -85,10 +58,10 @@ func (a *API) listSites(ctx context.Context, in *listSites) (*page[site], error)
 	if err != nil {
 		return nil, err
 	}
-	return respondPage(rows, total, in.Paging, func(s store.Site) site { return showSite(s, pins[s.ID]) }), nil
+	return respondPage(rows, total, in.Paging, func(s store.Site) show.Site { return show.SiteOf(s, pins[s.ID]) }), nil
 }
 
-func (a *API) createSite(ctx context.Context, in *withBody[siteCreate]) (*created[site], error) {
+func (a *API) createSite(ctx context.Context, in *withBody[siteCreate]) (*created[show.Site], error) {
 	var wanted inventory.Site
 	if err := sitePatch(in.Body).apply(&wanted); err != nil {
 		return nil, err
@@ -103,10 +76,10 @@ func (a *API) createSite(ctx context.Context, in *withBody[siteCreate]) (*create
 	if err != nil {
 		return nil, err
 	}
-	return &created[site]{a.location("sites", row.ID), data[site]{showSite(row, nil)}}, nil
+	return &created[show.Site]{a.location("sites", row.ID), data[show.Site]{show.SiteOf(row, nil)}}, nil
 }
 
-func (a *API) getSite(ctx context.Context, in *ByID) (*answer[site], error) {
+func (a *API) getSite(ctx context.Context, in *ByID) (*answer[show.Site], error) {
 	row, err := a.store.GetSite(ctx, in.ID)
 	if err != nil {
 		return nil, err
@@ -114,7 +87,7 @@ func (a *API) getSite(ctx context.Context, in *ByID) (*answer[site], error) {
 	return a.respondSite(ctx, row)
 }
 
-func (a *API) updateSite(ctx context.Context, in *toRecord[sitePatch]) (*answer[site], error) {
+func (a *API) updateSite(ctx context.Context, in *toRecord[sitePatch]) (*answer[show.Site], error) {
 	var row store.Site
 	err := a.store.Atomically(ctx, func(ctx context.Context) (err error) {
 		// What was changed before somebody wants to look at changes is not one of them.
@@ -133,12 +106,12 @@ func (a *API) updateSite(ctx context.Context, in *toRecord[sitePatch]) (*answer[
 }
 
 // respondSite answers with a site and its pin.
-func (a *API) respondSite(ctx context.Context, row store.Site) (*answer[site], error) {
+func (a *API) respondSite(ctx context.Context, row store.Site) (*answer[show.Site], error) {
 	pinned, err := a.store.GetPin(ctx, row.ID)
 	if err != nil {
 		return nil, err
 	}
-	return respond(showSite(row, showPin(pinned))), nil
+	return respond(show.SiteOf(row, show.PinOf(pinned))), nil
 }
 
 func (a *API) deleteSite(ctx context.Context, in *cascading) (*empty, error) {

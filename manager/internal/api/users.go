@@ -2,29 +2,11 @@ package api
 
 import (
 	"context"
-	"time"
 
 	"opensource.internal/manager/internal/auth"
+	"opensource.internal/manager/internal/show"
 	"opensource.internal/manager/internal/store"
 )
-
-type user struct {
-	ID         int64      `json:"id"`
-	Name       string     `json:"name" example:"ada"`
-	Role       string     `json:"role" enum:"admin,viewer"`
-	Issuer     *string    `json:"issuer" doc:"The sign-in provider that knows the person; null for whoever has a password here" example:"https://accounts.example.com"`
-	Subject    *string    `json:"subject" doc:"How that provider calls the person, for good"`
-	DisabledAt *time.Time `json:"disabledAt" doc:"Since when the person may not sign in; null if they may"`
-	CreatedAt  time.Time  `json:"createdAt"`
-	UpdatedAt  time.Time  `json:"updatedAt"`
-}
-
-func showUser(u store.User) user {
-	return user{
-		ID: u.ID, Name: u.Name, Role: u.Role, Issuer: text(u.Issuer), Subject: text(u.Subject),
-		DisabledAt: utc(u.DisabledAt), CreatedAt: u.CreatedAt.UTC(), UpdatedAt: u.UpdatedAt.UTC(),
-	}
-}
 
 type userCreate struct {
 	Name     string `json:"name" example:"ada"`
@@ -39,31 +21,31 @@ type userPatch struct {
 	Password *string `json:"password,omitempty" doc:"A new password for somebody else: their sessions end"`
 }
 
-func (a *API) listUsers(ctx context.Context, in *Paging) (*page[user], error) {
+func (a *API) listUsers(ctx context.Context, in *Paging) (*page[show.User], error) {
 	rows, total, err := a.store.ListUsers(ctx, in.options())
 	if err != nil {
 		return nil, err
 	}
-	return respondPage(rows, total, *in, showUser), nil
+	return respondPage(rows, total, *in, show.UserOf), nil
 }
 
-func (a *API) createUser(ctx context.Context, in *withBody[userCreate]) (*created[user], error) {
+func (a *API) createUser(ctx context.Context, in *withBody[userCreate]) (*created[show.User], error) {
 	row, err := auth.CreateUser(ctx, a.store, in.Body.Name, auth.Role(in.Body.Role), in.Body.Password)
 	if err != nil {
 		return nil, err
 	}
-	return &created[user]{a.location("users", row.ID), data[user]{showUser(row)}}, nil
+	return &created[show.User]{a.location("users", row.ID), data[show.User]{show.UserOf(row)}}, nil
 }
 
-func (a *API) getUser(ctx context.Context, in *ByID) (*answer[user], error) {
+func (a *API) getUser(ctx context.Context, in *ByID) (*answer[show.User], error) {
 	row, err := a.store.GetUser(ctx, in.ID)
 	if err != nil {
 		return nil, err
 	}
-	return respond(showUser(row)), nil
+	return respond(show.UserOf(row)), nil
 }
 
-func (a *API) updateUser(ctx context.Context, in *toRecord[userPatch]) (*answer[user], error) {
+func (a *API) updateUser(ctx context.Context, in *toRecord[userPatch]) (*answer[show.User], error) {
 	if who := principal(ctx); in.Body.Password != nil && who.Kind == store.ActorUser && who.ID == in.ID {
 		return nil, invalidFields(map[string]string{"password": "your own password is changed by POST /session/password, with the present one"})
 	}
@@ -73,7 +55,7 @@ func (a *API) updateUser(ctx context.Context, in *toRecord[userPatch]) (*answer[
 	if err != nil {
 		return nil, err
 	}
-	return respond(showUser(row)), nil
+	return respond(show.UserOf(row)), nil
 }
 
 // endSessions takes no browser's word for it: the sessions are gone.

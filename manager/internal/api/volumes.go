@@ -7,6 +7,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"opensource.internal/manager/internal/inventory"
+	"opensource.internal/manager/internal/show"
 	"opensource.internal/manager/internal/store"
 )
 
@@ -30,8 +31,8 @@ type volume struct {
 func showVolume(v store.Volume) volume {
 	return volume{
 		ID: v.ID, SiteID: v.SiteID, ContainerID: v.ContainerID, Name: v.Name, MountPath: v.MountPath, Mode: v.Mode,
-		HostPath: v.HostPath, UID: v.UID, GID: v.GID, Status: string(v.Status), StatusMessage: text(v.StatusMessage),
-		ReportedAt: utc(v.ReportedAt), CreatedAt: v.CreatedAt.UTC(), UpdatedAt: v.UpdatedAt.UTC(),
+		HostPath: v.HostPath, UID: v.UID, GID: v.GID, Status: string(v.Status), StatusMessage: show.Text(v.StatusMessage),
+		ReportedAt: show.UTC(v.ReportedAt), CreatedAt: v.CreatedAt.UTC(), UpdatedAt: v.UpdatedAt.UTC(),
 	}
 }
 

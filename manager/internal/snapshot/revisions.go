@@ -125,6 +125,16 @@ func Unpublished(served, now Version) []revision.Change {
 	return revision.Compare(served.Snapshot, now.Snapshot)
 }
 
+// PublishedAs is the number of the latest revision if it has the content of a
+// version already, as that of a pinned site may; else nil.
+func (c *Cache) PublishedAs(ctx context.Context, siteID int64, v Version) (*int64, error) {
+	latest, _, err := c.store.ListRevisions(ctx, store.RevisionFilter{SiteID: siteID}, store.ListOptions{Limit: 1})
+	if err != nil || len(latest) == 0 || latest[0].ETag != v.ETag {
+		return nil, err
+	}
+	return &latest[0].Number, nil
+}
+
 // Publish publishes what a site's inventory has now, as store.PublishSite does.
 func (c *Cache) Publish(ctx context.Context, siteID int64, seen, note string) (row store.Revision, published bool, err error) {
 	return c.store.PublishSite(ctx, siteID, seen, note, Encode)
