@@ -11,6 +11,8 @@ TAGS := nomsgpack
 MODULES := agent manager templates packaging/e2e
 PACKAGES := $(addsuffix /...,$(addprefix ./,$(MODULES)))
 TOOLS := build/tools
+# What others have made of the files that the dashboard sends to browsers.
+ASSETS := manager/internal/dashboard/assets/vendor/.made
 SEQUENCES ?= 1000
 # The manager's tests that depend on the database.
 ON_POSTGRESQL := $(addprefix ./manager/,cmd/... internal/api/... internal/auth/... internal/dashboard/... internal/manifest/... internal/metrics/... internal/notify/... internal/server/... internal/snapshot/... internal/store/... internal/tasks/...)
@@ -20,7 +22,7 @@ run: deps-run build ## Start the manager with a demo site and a sandboxed agent;
 	tools/demo
 
 .PHONY: test
-test: deps-test $(TOOLS)/gotestsum ## Run all tests near the code, with the race detector; the manager's on SQLite and on PostgreSQL.
+test: deps-test $(ASSETS) $(TOOLS)/gotestsum ## Run all tests near the code, with the race detector; the manager's on SQLite and on PostgreSQL.
 	@mkdir -p build/screenshots
 	SCREENSHOTS=$(CURDIR)/build/screenshots $(TOOLS)/gotestsum --format pkgname-and-test-fails --jsonfile build/test.json -- -race -tags $(TAGS) -timeout 15m work
 	TEST_DATABASE=postgresql SCREENSHOTS=$(CURDIR)/build/screenshots $(TOOLS)/gotestsum --format pkgname-and-test-fails --jsonfile build/test-postgresql.json -- -race -tags $(TAGS) -timeout 15m $(ON_POSTGRESQL)
@@ -38,7 +40,7 @@ e2e: deps-e2e $(TOOLS)/gotestsum deb ## Install the packages on booted Debian ma
 	cd packaging/e2e && ../../$(TOOLS)/gotestsum --format standard-verbose --jsonfile ../../build/e2e.json -- -tags e2e -timeout 40m -count 1 ./...
 
 .PHONY: lint
-lint: deps-lint $(TOOLS)/gofumpt $(TOOLS)/staticcheck $(TOOLS)/govulncheck ## Check format, code, known vulnerabilities, scripts, units and packaging.
+lint: deps-lint $(ASSETS) $(TOOLS)/gofumpt $(TOOLS)/staticcheck $(TOOLS)/govulncheck ## Check format, code, known vulnerabilities, scripts, units and packaging.
 	@unformatted=$$($(TOOLS)/gofumpt -l $(MODULES) | grep -v _templ.go) || true; \
 		[ -z "$$unformatted" ] || { echo "not gofumpt'ed: $$unformatted" >&2; exit 1; }
 	go vet -tags $(TAGS),e2e work
@@ -52,7 +54,7 @@ bench: deps-bench build ## Measure passes, rendering and check-ins; see docs/per
 	tools/bench
 
 .PHONY: build
-build: ## Build both programs into build/.
+build: $(ASSETS) ## Build both programs into build/.
 	@mkdir -p build
 	CGO_ENABLED=0 go build -trimpath -ldflags "$(LDFLAGS)" -o build/opensource-agent ./agent/cmd/opensource-agent
 	CGO_ENABLED=1 go build -tags $(TAGS) -trimpath -ldflags "$(LDFLAGS)" -o build/opensource-manager ./manager/cmd/opensource-manager
@@ -74,6 +76,11 @@ clean: ## Remove everything that was built.
 .PHONY: help
 help: ## List the targets.
 	@sed -n 's/^\([a-z0-9]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 16
+
+.PHONY: assets
+assets: $(ASSETS) ## Get the files of others that the dashboard sends to browsers.
+$(ASSETS): tools/make-assets tools/assets/package.json tools/assets/package-lock.json
+	tools/make-assets
 
 # The packages of Debian that each target needs.
 .PHONY: deps-run deps-test deps-deb deps-e2e deps-lint deps-bench

@@ -2,8 +2,8 @@ package dashboard_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -12,204 +12,376 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
 
 	"opensource.internal/manager/servertest"
 )
 
-// browser runs Debian's chromium, headless and without a sandbox (tests run as
-// root). It signs in by a proxy that adds the cookie.
-type browser struct {
-	path string
-	url  string
+// patience bounds every wait for something in a browser.
+const patience = 20 * time.Second
+
+// tab is a page in Debian's chromium. What the page does wrong fails the test:
+// an error on the console, a breach of the content security policy, a request to
+// another host.
+type tab struct {
+	context.Context
+	url string
+
+	mu     sync.Mutex
+	faults []string
 }
 
-func newBrowser(t *testing.T, s *servertest.Server, cookie string) browser {
+// browse opens a tab on a manager, signed in by a cookie unless that is empty.
+func browse(t *testing.T, s *servertest.Server, cookie string) *tab {
+	t.Helper()
+	return browseAt(t, s.URL, cookie)
+}
+
+func browseAt(t *testing.T, address, cookie string) *tab {
 	t.Helper()
 	path, err := exec.LookPath("chromium")
 	if err != nil {
 		t.Skip("SKIPPED: chromium is not installed, so no page was looked at in a browser")
 	}
-	target, err := url.Parse(s.URL)
-	if err != nil {
-		t.Fatal(err)
+	ctx, end := chromedp.NewExecAllocator(t.Context(), append(chromedp.DefaultExecAllocatorOptions[:],
+		chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.WindowSize(1280, 900),
+		chromedp.Flag("disable-component-update", true), chromedp.WSURLReadTimeout(time.Minute))...)
+	t.Cleanup(end)
+	ctx, end = chromedp.NewContext(ctx)
+	t.Cleanup(func() { _ = chromedp.Cancel(ctx); end() }) // waits until it is gone, for the folder's sake
+	b := &tab{Context: ctx, url: address}
+	chromedp.ListenTarget(ctx, b.hear)
+	b.do(t, network.Enable(), log.Enable(), runtime.Enable())
+	if name, value, found := strings.Cut(cookie, "="); found {
+		b.do(t, network.SetCookie(name, value).WithURL(address))
 	}
-	manager := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
-		r.SetURL(target)
-		r.Out.Host = r.In.Host
-		if cookie != "" {
-			r.Out.Header.Set("Cookie", cookie)
+	t.Cleanup(func() { b.faultless(t) })
+	return b
+}
+
+// hear notes what a page does wrong.
+func (b *tab) hear(event any) {
+	fault := ""
+	switch e := event.(type) {
+	case *log.EventEntryAdded:
+		if e.Entry.Level == log.LevelError || e.Entry.Level == log.LevelWarning {
+			fault = e.Entry.Text + " " + e.Entry.URL
 		}
-	}}
-	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if inFrame := r.URL.Query().Get("frame"); inFrame != "" {
-			w.Header().Set("Content-Type", "text/html")
-			fmt.Fprintf(w, `<body style="margin:0"><iframe src="%s?framed=1" style="border:0;width:390px;height:5980px"></iframe>`, inFrame)
+	case *runtime.EventExceptionThrown:
+		fault = e.ExceptionDetails.Error()
+	case *runtime.EventConsoleAPICalled:
+		if e.Type == runtime.APITypeError || e.Type == runtime.APITypeWarning {
+			for _, said := range e.Args {
+				fault += "console: " + string(said.Value) + said.Description
+			}
+		}
+	case *network.EventRequestWillBeSent:
+		if !strings.HasPrefix(e.Request.URL, b.url+"/") && !strings.HasPrefix(e.Request.URL, "about:") {
+			fault = "a request to another host: " + e.Request.URL
+		}
+	}
+	if fault != "" {
+		b.mu.Lock()
+		b.faults = append(b.faults, fault)
+		b.mu.Unlock()
+	}
+}
+
+// faultless fails the test by what the page has done wrong so far.
+func (b *tab) faultless(t *testing.T) {
+	t.Helper()
+	for _, fault := range b.forgive() {
+		t.Errorf("in the browser: %s", fault)
+	}
+}
+
+// forgive forgets what a test makes go wrong on purpose, and returns it.
+func (b *tab) forgive() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	faults := b.faults
+	b.faults = nil
+	return faults
+}
+
+func (b *tab) do(t *testing.T, actions ...chromedp.Action) {
+	t.Helper()
+	ctx := b.Context
+	if chromedp.FromContext(ctx).Target != nil { // the first call starts the browser, whose life is not bounded
+		var cancel func()
+		ctx, cancel = context.WithTimeout(ctx, patience)
+		defer cancel()
+	}
+	if err := chromedp.Run(ctx, actions...); err != nil {
+		t.Fatalf("browser: %v", err)
+	}
+}
+
+// open goes to a page and waits until it has been loaded.
+func (b *tab) open(t *testing.T, path string) {
+	t.Helper()
+	b.do(t, chromedp.Navigate(b.url+path))
+}
+
+// eval is the value of an expression in the page.
+func eval[T any](t *testing.T, b *tab, script string) T {
+	t.Helper()
+	var value T
+	b.do(t, chromedp.Evaluate(script, &value))
+	return value
+}
+
+// until waits for an expression to become true in the page, whichever page that is
+// by then.
+func (b *tab) until(t *testing.T, script string) {
+	t.Helper()
+	var fulfilled bool
+	var err error
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
+		ctx, cancel := context.WithTimeout(b.Context, patience)
+		err = chromedp.Run(ctx, chromedp.Evaluate(script, &fulfilled)) // fails while one page follows another
+		cancel()
+		if fulfilled {
 			return
 		}
-		framed := httptest.NewRecorder()
-		manager.ServeHTTP(framed, r)
-		for name, values := range framed.Header() {
-			w.Header()[name] = values
-		}
-		if r.URL.Query().Get("framed") != "" {
-			w.Header().Del("Content-Security-Policy") // it allows no frames
-		}
-		w.WriteHeader(framed.Code)
-		_, _ = w.Write(framed.Body.Bytes())
-	}))
-	t.Cleanup(proxy.Close)
-	return browser{path, proxy.URL}
-}
-
-func (b browser) run(t *testing.T, path string, more ...string) string {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
-	defer cancel()
-	args := append([]string{
-		"--headless", "--no-sandbox", "--disable-background-networking", "--disable-component-update", "--disable-sync",
-		"--no-first-run", "--disable-gpu", "--hide-scrollbars", "--user-data-dir=" + t.TempDir(),
-	}, more...)
-	command := exec.CommandContext(ctx, b.path, append(args, b.url+path)...)
-	output, err := command.Output()
-	if err != nil {
-		t.Fatalf("chromium: %v", err)
+		<-time.After(50 * time.Millisecond)
 	}
-	return string(output)
+	t.Fatalf("%s does not become true (%v) on\n%s", script, err, eval[string](t, b, "document.body.innerText"))
 }
 
-// dom is the page after scripts have run for a while.
-func (b browser) dom(t *testing.T, path string) string {
-	return b.run(t, path, "--dump-dom", "--virtual-time-budget=12000")
+// reads waits until a text is on the page, as people see it.
+func (b *tab) reads(t *testing.T, text string) {
+	t.Helper()
+	quoted, _ := json.Marshal(text)
+	b.until(t, fmt.Sprintf("document.body !== null && document.body.innerText.includes(%s)", quoted))
+}
+
+// fill types into a field, named by the name it has in its form.
+func (b *tab) fill(t *testing.T, field, text string) {
+	t.Helper()
+	b.do(t, chromedp.SetValue(fmt.Sprintf("[name=%q]", field), text, chromedp.ByQuery))
+}
+
+// press clicks the button or link with a text and waits for the page it leads to.
+func (b *tab) press(t *testing.T, text string) {
+	t.Helper()
+	quoted, _ := json.Marshal(text)
+	eval[bool](t, b, fmt.Sprintf(`(() => {
+		window.isOld = true;
+		const found = [...document.querySelectorAll("main a, main button, main summary, header a, header button")].find((e) => e.textContent.trim() === %s);
+		if (!found) throw new Error("there is no " + %[1]s);
+		found.click();
+		return true;
+	})()`, quoted))
+	b.until(t, `!window.isOld && document.readyState === "complete"`)
+}
+
+// pictures leaves pictures of a page in the folder SCREENSHOTS names, at every
+// width and in both schemes, to be looked at, and checks that nothing is wider
+// than the window.
+func (b *tab) pictures(t *testing.T, name string) {
+	t.Helper()
+	for _, width := range []int64{1280, 390} {
+		for _, scheme := range []string{"light", "dark"} {
+			b.do(t, emulation.SetDeviceMetricsOverride(width, 900, 1, width < 500),
+				emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}))
+			if wide := eval[int64](t, b, "document.documentElement.scrollWidth"); wide > width {
+				t.Errorf("%s is %d pixels wide in a window of %d", name, wide, width)
+			}
+			if folder := os.Getenv("SCREENSHOTS"); folder != "" {
+				var picture []byte
+				b.do(t, chromedp.FullScreenshot(&picture, 100))
+				if err := os.WriteFile(filepath.Join(folder, fmt.Sprintf("%s-%d-%s.png", name, width, scheme)), picture, 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+	b.do(t, emulation.ClearDeviceMetricsOverride())
+}
+
+// checkAccessible has axe-core look for breaches of WCAG 2.2 AA and of good
+// practice in the page as it is, at both widths and in both schemes. The policy of
+// the page stays as it is: what the test runs is not the page's.
+func checkAccessible(t *testing.T, b *tab) {
+	t.Helper()
+	axe, err := os.ReadFile("testdata/vendor/axe.min.js")
+	if err != nil {
+		t.Fatalf("run `make assets` first: %v", err)
+	}
+	b.do(t, chromedp.Evaluate(string(axe)+";0", nil))
+	for _, width := range []int64{1280, 390} {
+		for _, scheme := range []string{"light", "dark"} {
+			b.do(t, emulation.SetDeviceMetricsOverride(width, 900, 1, width < 500),
+				emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}))
+			var found []struct {
+				ID, Help string
+				Nodes    []struct{ HTML, FailureSummary string }
+			}
+			b.do(t, chromedp.Evaluate(`axe.run(document, {resultTypes: ["violations"]}).then((found) => found.violations)`, &found,
+				func(p *runtime.EvaluateParams) *runtime.EvaluateParams { return p.WithAwaitPromise(true) }))
+			for _, violation := range found {
+				for _, node := range violation.Nodes {
+					t.Errorf("%d pixels, %s: %s (%s): %s\n%s", width, scheme, violation.Help, violation.ID, node.HTML, node.FailureSummary)
+				}
+			}
+		}
+	}
+	b.do(t, emulation.ClearDeviceMetricsOverride())
+}
+
+// looked does what every page has to stand.
+func looked(t *testing.T, b *tab, name string) {
+	t.Helper()
+	checkAccessible(t, b)
+	b.pictures(t, name)
+}
+
+func TestEveryPageCanBeRead(t *testing.T) {
+	s, cookie := populated(t)
+	states, statesCookie := everyState(t)
+	held := newHeldBackSite(t, nil)
+	fresh, empty := servertest.Start(t, servertest.Options{}), servertest.Start(t, servertest.Options{})
+	for name, of := range map[string]struct {
+		server       *servertest.Server
+		cookie, path string
+	}{
+		"agents":  {s, cookie, "/agents"},
+		"sign-in": {s, "", "/sign-in"},
+		"first":   {fresh, "", "/sign-in"},
+		"empty":   {empty, signIn(t, empty), "/agents"},
+		"states":  {states, statesCookie, "/agents"},
+		"confirm": {held.Server, signIn(t, held.Server), held.removals},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := browse(t, of.server, of.cookie)
+			b.open(t, of.path)
+			looked(t, b, name)
+		})
+	}
 }
 
 func TestHostileTextInABrowser(t *testing.T) {
 	s, cookie := populated(t)
-	dom := newBrowser(t, s, cookie).dom(t, "/agents")
-	if strings.Contains(dom, "<img") || strings.Contains(dom, "<title>owned") {
-		t.Error("markup of an agent became part of the page")
+	b := browse(t, s, cookie)
+	b.open(t, "/agents")
+	b.until(t, `document.getElementById("live").textContent === "Live"`)
+	if got := eval[string](t, b, "document.title"); got != "Agents – OpenSource Manager" {
+		t.Errorf("the title is %q", got)
 	}
-	for _, literal := range []string{
-		"&lt;script&gt;document.title=\"owned\"&lt;/script&gt;", "&lt;img src=x onerror=\"document.title='owned'\"&gt;",
-		"&lt;b&gt;bold&lt;/b&gt;",
-	} {
-		if !strings.Contains(dom, literal) {
-			t.Errorf("%s is not in the page", literal)
-		}
+	if n := eval[int](t, b, `document.querySelectorAll("main img, main b, main script").length`); n != 0 {
+		t.Errorf("%d elements of an agent became part of the page", n)
 	}
-	if !strings.Contains(dom, `role="status"`) || !strings.Contains(dom, ">live<") {
-		t.Error("the script does not run: the page does not say that it is live")
-	}
+	b.reads(t, `<script>document.title="owned"</script>`)
 }
 
-func TestPageSaysWhenItIsNotLive(t *testing.T) {
-	s, cookie := populated(t)
-	b := newBrowser(t, s, cookie)
-	target, err := url.Parse(s.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	behind := httputil.NewSingleHostReverseProxy(target)
-	cut := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/agents/list" {
-			http.Error(w, "gone", http.StatusBadGateway)
-			return
-		}
-		r.Header.Set("Cookie", cookie)
-		behind.ServeHTTP(w, r)
-	}))
-	defer cut.Close()
-	b.url = cut.URL
-	if dom := b.dom(t, "/agents"); !strings.Contains(dom, "not live: the manager does not answer") {
-		t.Error("a lost connection is not told")
-	}
-}
-
-// TestRefreshKeepsWhatAPersonIsAbout: the list is replaced every few seconds, and
-// neither the focus of the keyboard nor what was opened gets lost by that.
-func TestRefreshKeepsWhatAPersonIsAbout(t *testing.T) {
+// TestALivePageFollows: what happens appears without a reload, and neither focus
+// nor what was opened, selected or typed is lost by it.
+func TestALivePageFollows(t *testing.T) {
 	s, cookie := everyState(t)
-	b := newBrowser(t, s, cookie)
-	target, err := url.Parse(b.url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, element := range map[string]string{
-		"a link": `[id$="-removals"]`, "something that was opened": `[id$="-facts"] summary`,
-	} {
-		script := fmt.Sprintf(`<script>addEventListener("load", () => {
-			const before = document.querySelector(%q);
-			before.focus();
-			if (before.closest("details")) before.closest("details").open = true;
-			setTimeout(() => {
-				const now = document.querySelector(%[1]q);
-				document.body.dataset.seen = [
-					before.isConnected ? "not refreshed" : "refreshed",
-					document.activeElement === now ? "focused" : "not focused",
-					now.closest("details") && !now.closest("details").open ? "closed" : "as it was",
-				].join(", ");
-			}, 8000);
-		});</script>`, element)
-		proxy := httputil.NewSingleHostReverseProxy(target)
-		proxy.ModifyResponse = func(r *http.Response) error {
-			if r.Request.URL.Path != "/agents" {
-				return nil
-			}
-			page, err := io.ReadAll(r.Body)
-			r.Header.Del("Content-Security-Policy") // it allows no script in a page
-			r.Header.Del("Content-Length")
-			r.Body = io.NopCloser(strings.NewReader(string(page) + script))
-			r.ContentLength = -1
-			return err
-		}
-		server := httptest.NewServer(proxy)
-		dom := browser{b.path, server.URL}.dom(t, "/agents")
-		server.Close()
-		if _, seen, _ := strings.Cut(dom, `data-seen="`); !strings.HasPrefix(seen, `refreshed, focused, as it was"`) {
-			t.Errorf("%s: %.60s", name, seen)
-		}
+	b := browse(t, s, cookie)
+	b.open(t, "/agents")
+	b.until(t, `document.getElementById("live").textContent === "Live"`)
+	eval[bool](t, b, `(() => {
+		window.before = document.querySelector('[id$="-facts"]');
+		before.open = true;
+		before.querySelector("summary").focus();
+		getSelection().selectAllChildren(before.querySelector("dd"));
+		window.selected = String(getSelection());
+		return true;
+	})()`)
+	site := s.Create(t, "/sites", object{"name": "appeared"})
+	checkInHealthy(t, s, site, "newcomer")
+	b.reads(t, "newcomer")
+	if !eval[bool](t, b, `before.isConnected && before.open && document.activeElement === before.querySelector("summary") && String(getSelection()) === selected`) {
+		t.Error("focus, selection or what was opened is lost")
 	}
 }
 
-// TestScreenshots leaves pictures in the folder SCREENSHOTS names, to be looked
-// at.
-func TestScreenshots(t *testing.T) {
-	folder := os.Getenv("SCREENSHOTS")
-	if folder == "" {
-		t.Skip("SCREENSHOTS names no folder")
-	}
+// TestAPageSaysWhenItIsNotLive: a lost connection is told, and mended by itself.
+func TestAPageSaysWhenItIsNotLive(t *testing.T) {
 	s, cookie := populated(t)
-	states, statesCookie := everyState(t)
-	held := newHeldBackSite(t, nil)
-	heldBrowser := newBrowser(t, held.Server, signIn(t, held.Server))
-	fresh, empty := servertest.Start(t, servertest.Options{}), servertest.Start(t, servertest.Options{})
-	pages := map[string]struct {
-		browser browser
-		path    string
-	}{
-		"agents":  {newBrowser(t, s, cookie), "/agents"},
-		"sign-in": {newBrowser(t, s, ""), "/sign-in"},
-		"first":   {newBrowser(t, fresh, ""), "/sign-in"},
-		"empty":   {newBrowser(t, empty, signIn(t, empty)), "/agents"},
-		"states":  {newBrowser(t, states, statesCookie), "/agents"},
-		"held":    {heldBrowser, "/agents"},
-		"confirm": {heldBrowser, held.removals},
+	away := &outage{to: s.URL}
+	front := httptest.NewServer(away)
+	t.Cleanup(front.Close)
+	t.Cleanup(away.end)
+	b := browseAt(t, front.URL, cookie)
+	b.open(t, "/agents")
+	b.until(t, `document.getElementById("live").textContent === "Live"`)
+	away.begin()
+	b.until(t, `document.getElementById("live").textContent.startsWith("Not live: reconnecting, last update ")`)
+	site := s.Create(t, "/sites", object{"name": "appeared"})
+	checkInHealthy(t, s, site, "newcomer")
+	away.end()
+	b.reads(t, "newcomer")
+	b.until(t, `document.getElementById("live").textContent === "Live"`)
+	b.forgive() // that it was away
+}
+
+// TestAnEndedSessionLeadsToTheSignInPage, and from there back.
+func TestAnEndedSessionLeadsToTheSignInPage(t *testing.T) {
+	s, cookie := populated(t)
+	b := browse(t, s, cookie)
+	b.open(t, "/agents?q=web")
+	b.until(t, `document.getElementById("live").textContent === "Live"`)
+	s.Do(t, "POST", "/sign-out", "", http.Header{"Cookie": {cookie}})
+	b.until(t, `location.pathname === "/sign-in" && document.readyState === "complete"`)
+	b.forgive() // that the session has ended
+	b.fill(t, "name", "ada")
+	b.fill(t, "password", password)
+	b.press(t, "Sign in")
+	if got := eval[string](t, b, "location.pathname + location.search"); got != "/agents?q=web" {
+		t.Errorf("signed in, but on %s", got)
 	}
-	for name, page := range pages {
-		for look, args := range map[string][]string{
-			"light": {"--window-size=1280,3800"},
-			"dark":  {"--window-size=1280,3800", "--force-dark-mode", "--blink-settings=preferredColorScheme=0"},
-			"phone": {"--window-size=500,6000"}, // 390 pixels in a frame: windows are not made as narrow
-		} {
-			file, path := filepath.Join(folder, name+"-"+look+".png"), page.path
-			if look == "phone" {
-				path = "/?frame=" + page.path
-			}
-			page.browser.run(t, path, append(args, "--screenshot="+file)...)
-			if info, err := os.Stat(file); err != nil || info.Size() == 0 {
-				t.Errorf("no picture of %s: %v", name, err)
-			}
-		}
+}
+
+// outage is a proxy that can be away.
+type outage struct {
+	to string
+
+	mu     sync.Mutex
+	away   bool
+	ctx    context.Context // ends at the next outage
+	cancel func()
+}
+
+func (o *outage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	o.mu.Lock()
+	if o.ctx == nil {
+		o.ctx, o.cancel = context.WithCancel(context.Background())
 	}
+	ctx, away := o.ctx, o.away
+	o.mu.Unlock()
+	if away {
+		http.Error(w, "away", http.StatusBadGateway)
+		return
+	}
+	target, _ := url.Parse(o.to) // of a server that runs
+	proxy := &httputil.ReverseProxy{FlushInterval: -1, Rewrite: func(p *httputil.ProxyRequest) { p.SetURL(target); p.Out.Host = p.In.Host }}
+	within, stop := context.WithCancel(r.Context())
+	defer stop()
+	defer context.AfterFunc(ctx, stop)()
+	defer func() { _ = recover() }() // an answer that is cut off
+	proxy.ServeHTTP(w, r.WithContext(within))
+}
+
+func (o *outage) begin() { o.set(true) }
+func (o *outage) end()   { o.set(false) }
+
+func (o *outage) set(away bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.away = away
+	if o.cancel != nil {
+		o.cancel()
+	}
+	o.ctx, o.cancel = context.WithCancel(context.Background())
 }

@@ -1,13 +1,12 @@
 package dashboard
 
 import (
-	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/url"
 	"time"
 
-	"github.com/a-h/templ"
 	"github.com/gin-gonic/gin"
 
 	"opensource.internal/manager/internal/auth"
@@ -47,76 +46,32 @@ func Register(engine *gin.Engine, o Options) (notFound gin.HandlerFunc) {
 	engine.GET("/sign-in/oidc", d.leave)
 	engine.GET(CallbackPath, d.comeBack)
 	engine.POST("/sign-out", d.signOut)
-	engine.GET("/agents", d.agents)
-	engine.GET("/agents/list", d.agentList)
-	engine.GET("/agents/:id/removals", d.removals)
-	engine.POST("/agents/:id/removals", d.confirm)
+	engine.GET("/agents", d.reader(d.agents))
+	engine.GET("/agents/:id/removals", d.writer(d.removals))
+	engine.POST("/agents/:id/removals", d.writer(d.confirm))
 	engine.GET("/assets/*file", gin.WrapH(http.StripPrefix("/assets/", d.assets)))
 	return d.notFound
 }
 
-// page is what the frame of every page needs to know.
-type page struct {
-	Title   string
-	User    string
-	Refresh bool
-	prefix  string
-	assets  assets
-}
-
 func (d *dashboard) page(title string) page {
-	return page{Title: title, prefix: d.prefix, assets: d.assets}
-}
-
-// link is the address of a page below the prefix.
-func (p page) link(path string) templ.SafeURL { return templ.SafeURL(p.prefix + path) }
-
-// asset is the address of a file that may be cached for good.
-func (p page) asset(name string) templ.SafeURL {
-	return templ.SafeURL(p.prefix + "/assets/" + name + "?v=" + p.assets.version)
+	return page{Title: title, prefix: d.prefix, assets: d.assets, Now: time.Now().UTC()}
 }
 
 func (d *dashboard) home(c *gin.Context) { d.goTo(c, "/agents") }
 
-func (d *dashboard) agents(c *gin.Context) {
-	who, err := d.auth.Person(c.Request.Context())
-	if errors.Is(err, auth.ErrUnauthorized) {
-		d.goTo(c, "/sign-in")
-		return
-	}
-	if err != nil {
-		d.fault(c, "find out who is signed in", err)
-		return
-	}
-	list, err := d.readAgents(c.Request.Context(), who, time.Now())
-	if err != nil {
-		d.fault(c, "list agents", err)
-		return
-	}
-	list.ManagerURL = d.managerURL(c.Request)
-	p := d.page("Agents")
-	p.User, p.Refresh = who.Name, true
-	d.show(c, http.StatusOK, agentsPage(p, list))
-}
+// agentsEvery is how often the list is fetched if nothing happens: the times of
+// check-ins in it move.
+const agentsEvery = 10 * time.Second
 
-// agentList is the part of the page that the script fetches again.
-func (d *dashboard) agentList(c *gin.Context) {
-	who, err := d.auth.Person(c.Request.Context())
-	if errors.Is(err, auth.ErrUnauthorized) {
-		c.String(http.StatusUnauthorized, "signed out")
-		return
-	}
+func (d *dashboard) agents(v *visit) error {
+	list, err := d.readAgents(v.Request.Context(), v.Who, v.Now)
 	if err != nil {
-		d.fault(c, "find out who is signed in", err)
-		return
+		return err
 	}
-	list, err := d.readAgents(c.Request.Context(), who, time.Now())
-	if err != nil {
-		d.fault(c, "list agents", err)
-		return
-	}
-	list.ManagerURL = d.managerURL(c.Request)
-	d.show(c, http.StatusOK, agentsFragment(list))
+	list.ManagerURL = d.managerURL(v.Request)
+	p := v.page("Agents", "/agents")
+	p.Topics, p.Every = []string{"all"}, agentsEvery
+	return v.show(http.StatusOK, p, agentsPage(list))
 }
 
 // managerURL is what an agent on another host would use.
@@ -132,29 +87,18 @@ func (d *dashboard) goTo(c *gin.Context, path string) {
 	c.Redirect(http.StatusSeeOther, d.prefix+path)
 }
 
-func (d *dashboard) show(c *gin.Context, status int, content templ.Component) {
-	c.Header("Content-Type", "text/html; charset=utf-8")
-	c.Header("Cache-Control", "no-store")
-	c.Status(status)
-	if err := content.Render(c.Request.Context(), c.Writer); err != nil && c.Request.Context().Err() == nil {
-		d.log.Warn("write page", "path", c.Request.URL.Path, "err", err)
+// fault shows what went wrong to who is not signed in.
+func (d *dashboard) fault(c *gin.Context, act string, err error) {
+	if status, title, text := d.explain(c, fmt.Errorf("%s: %w", act, err)); status != 0 {
+		d.showError(c, status, title, text)
 	}
 }
 
-// fault logs what went wrong and shows a page that does not tell. That a
-// browser did not wait for the answer is no fault.
-func (d *dashboard) fault(c *gin.Context, act string, err error) {
-	if c.Request.Context().Err() != nil {
-		return
-	}
-	d.log.Error(act, "path", c.Request.URL.Path, "err", err)
-	if store.Unavailable(err) {
-		d.show(c, http.StatusServiceUnavailable, errorPage(d.page("Not available"), "The manager's database cannot be used at the moment. Its log says why."))
-		return
-	}
-	d.show(c, http.StatusInternalServerError, errorPage(d.page("Something went wrong"), "The manager could not do this. Its log says why."))
+func (d *dashboard) showError(c *gin.Context, status int, title, text string) {
+	p := d.page(title)
+	d.show(c, status, framed(p, errorPage(p, text)))
 }
 
 func (d *dashboard) notFound(c *gin.Context) {
-	d.show(c, http.StatusNotFound, errorPage(d.page("Not found"), "There is no such page."))
+	d.showError(c, http.StatusNotFound, "Not found", "There is no such page.")
 }

@@ -18,7 +18,7 @@ func TestPinsAndWaitingChangesAreShown(t *testing.T) {
 	cookie := signIn(t, s)
 	shows := func(want string, not ...string) {
 		t.Helper()
-		raw := string(get(t, s, "/agents/list", cookie).Body)
+		raw := string(refresh(t, s, "/agents", cookie).Body)
 		if strings.Contains(raw, "<b>") {
 			t.Error("a reason is taken for markup")
 		}

@@ -6,11 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strconv"
 	"time"
 
 	"github.com/a-h/templ"
-	"github.com/gin-gonic/gin"
 
 	"opensource.internal/agent/checkin"
 	"opensource.internal/manager/internal/auth"
@@ -95,92 +93,61 @@ func (d *dashboard) confirmedRemovals(ctx context.Context) (map[int64]store.Conf
 }
 
 // removals shows what would be removed, and asks.
-func (d *dashboard) removals(c *gin.Context) {
-	who, agent, ok := d.heldBack(c)
-	if !ok {
-		return
+func (d *dashboard) removals(v *visit) error {
+	agent, err := d.heldBack(v)
+	if err != nil {
+		return err
 	}
-	ctx := c.Request.Context()
+	ctx := v.Request.Context()
 	confirmed, err := d.confirmedRemovals(ctx)
 	if err != nil {
-		d.fault(c, "read confirmed removals", err)
-		return
+		return err
 	}
-	guard, err := d.describeGuard(ctx, agent, confirmed, time.Now())
+	guard, err := d.describeGuard(ctx, agent, confirmed, v.Now)
 	if err != nil {
-		d.fault(c, "look at what is held back", err)
-		return
+		return err
 	}
 	if guard == nil || !guard.Confirmable {
-		d.goTo(c, "/agents") // which says how it stands
-		return
+		return v.goTo("/agents", "") // which says how it stands
 	}
 	view, err := d.describeRemovals(ctx, agent)
 	if err != nil {
-		d.fault(c, "read what would be removed", err)
-		return
+		return err
 	}
-	p := d.page("Confirm a removal")
-	p.User = who.Name
-	d.show(c, http.StatusOK, confirmPage(p, view))
+	p := v.page("Confirm a removal", "/agents", crumb{"Agents", "/agents"})
+	return v.show(http.StatusOK, p, confirmPage(p, view))
 }
 
 // confirm takes an administrator's word.
-func (d *dashboard) confirm(c *gin.Context) {
-	who, agent, ok := d.heldBack(c)
-	if !ok {
-		return
+func (d *dashboard) confirm(v *visit) error {
+	agent, err := d.heldBack(v)
+	if err != nil {
+		return err
 	}
-	c.Request.Body = http.MaxBytesReader(c.Writer, c.Request.Body, maxForm)
-	if err := c.Request.ParseForm(); err != nil || !checkin.ValidETag(c.Request.PostForm.Get("etag")) {
-		d.show(c, http.StatusBadRequest, errorPage(d.page("Not confirmed"), "The form could not be read. Please try again."))
-		return
+	p := v.page("Not confirmed", "/agents", crumb{"Agents", "/agents"})
+	if err := v.Request.ParseForm(); err != nil || !checkin.ValidETag(v.Request.PostForm.Get("etag")) {
+		return v.show(http.StatusBadRequest, p, errorPage(p, "The form could not be read. Please try again."))
 	}
-	current, err := d.snapshots.ConfirmRemovals(c.Request.Context(), agent.SiteID, who.Name, c.Request.PostForm.Get("etag"))
+	current, err := d.snapshots.ConfirmRemovals(v.Request.Context(), agent.SiteID, v.Who.Name, v.Request.PostForm.Get("etag"))
 	var changed *store.ConflictError
-	switch {
-	case err == nil:
-		auth.RequestOf(c.Request.Context()).Logger().Info("removals confirmed", "site", agent.SiteID, "by", who.Name, "etag", current.ETag)
-		d.goTo(c, "/agents")
-	case errors.As(err, &changed):
-		d.show(c, http.StatusConflict, errorPage(d.page("Not confirmed"),
+	if errors.As(err, &changed) {
+		return v.show(http.StatusConflict, p, errorPage(p,
 			"The site has another configuration by now than the one you looked at. The agent judges it with its next pass: look again then."))
-	case errors.Is(err, store.ErrNotFound):
-		d.notFound(c)
-	default:
-		d.fault(c, "confirm removals", err)
 	}
+	if err != nil {
+		return err
+	}
+	auth.RequestOf(v.Request.Context()).Logger().Info("removals confirmed", "site", agent.SiteID, "by", v.Who.Name, "etag", current.ETag)
+	return v.goTo("/agents", "The removal is confirmed. The agent goes on with its next pass.")
 }
 
-// heldBack is the administrator who asks, and the agent of the address. Others
-// have been answered if ok is false.
-func (d *dashboard) heldBack(c *gin.Context) (who auth.Principal, agent store.Agent, ok bool) {
-	ctx := c.Request.Context()
-	who, err := d.auth.Person(ctx)
-	switch {
-	case errors.Is(err, auth.ErrUnauthorized):
-		d.goTo(c, "/sign-in")
-		return who, agent, false
-	case err != nil:
-		d.fault(c, "find out who is signed in", err)
-		return who, agent, false
-	case !who.Role.CanWrite():
-		d.show(c, http.StatusForbidden, errorPage(d.page("Not allowed"), "Only an administrator can confirm a removal."))
-		return who, agent, false
+// heldBack is the agent of the address.
+func (d *dashboard) heldBack(v *visit) (store.Agent, error) {
+	id, err := v.id()
+	if err != nil {
+		return store.Agent{}, err
 	}
-	c.Request = c.Request.WithContext(auth.AsActor(ctx, who))
-	id, err := strconv.ParseInt(c.Param("id"), 10, 64)
-	if err == nil {
-		agent, err = d.store.GetAgent(ctx, id)
-	}
-	var notANumber *strconv.NumError
-	switch {
-	case errors.As(err, &notANumber), errors.Is(err, store.ErrNotFound):
-		d.notFound(c)
-	case err != nil:
-		d.fault(c, "read agent", err)
-	}
-	return who, agent, err == nil
+	return d.store.GetAgent(v.Request.Context(), id)
 }
 
 // describeRemovals names what is in force on an agent's host and not in the

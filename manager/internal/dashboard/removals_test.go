@@ -115,8 +115,8 @@ func TestAnAdministratorConfirmsARemoval(t *testing.T) {
 	h := newHeldBackSite(t, nil)
 	cookie := signIn(t, h.Server)
 	link := `href="` + h.removals + `"`
-	for _, path := range []string{"/agents", "/agents/list"} {
-		wantOn(t, string(get(t, h.Server, path, cookie).Body), []string{"Held back: the new configuration removes 6 of 8 services.", link}, nil)
+	for _, ask := range []func(*testing.T, *servertest.Server, string, string) servertest.Answer{get, refresh} {
+		wantOn(t, string(ask(t, h.Server, "/agents", cookie).Body), []string{"Held back: the new configuration removes 6 of 8 services.", link}, nil)
 	}
 	asking := get(t, h.Server, h.removals, cookie)
 	if asking.Status != 200 {
@@ -166,14 +166,15 @@ func TestWhoMayNotConfirm(t *testing.T) {
 			t.Errorf("%s: %d", name, answer.Status)
 		}
 	}
-	for name, answer := range map[string]servertest.Answer{
-		"a stranger looks": get(t, h.Server, h.removals, ""), "a stranger confirms": h.post(t, h.etag, "", nil),
+	for to, answer := range map[string]servertest.Answer{
+		"/sign-in?next=" + url.QueryEscape(h.removals): get(t, h.Server, h.removals, ""),
+		"/sign-in": h.post(t, h.etag, "", nil),
 	} {
-		if answer.Status != 303 || answer.Header.Get("Location") != "/sign-in" {
-			t.Errorf("%s: %d %s", name, answer.Status, answer.Header.Get("Location"))
+		if answer.Status != 303 || answer.Header.Get("Location") != to {
+			t.Errorf("a stranger gets %d %s, want to go to %s", answer.Status, answer.Header.Get("Location"), to)
 		}
 	}
-	for _, etag := range []string{"", "*", "abc", `"a" "b"`, strings.Repeat("x", 20_000)} {
+	for _, etag := range []string{"", "*", "abc", `"a" "b"`, strings.Repeat("x", 100_000)} {
 		if answer := h.post(t, etag, admin, nil); answer.Status != 400 {
 			t.Errorf("tag %.20q: %d", etag, answer.Status)
 		}

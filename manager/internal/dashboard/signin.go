@@ -10,10 +10,8 @@ import (
 	"opensource.internal/manager/internal/auth"
 )
 
-// maxForm is the largest form that is read, in bytes.
-const maxForm = 8 << 10
-
 type signInForm struct {
+	Next         string // where to go then
 	Name         string
 	Problem      string
 	Mismatch     string // how the address differs from PUBLIC_URL
@@ -23,10 +21,10 @@ type signInForm struct {
 
 func (d *dashboard) signInForm(c *gin.Context) {
 	if _, err := d.auth.Person(c.Request.Context()); err == nil {
-		d.goTo(c, "/agents")
+		d.goTo(c, next(c.Query("next")))
 		return
 	}
-	d.showSignIn(c, http.StatusOK, signInForm{})
+	d.showSignIn(c, http.StatusOK, signInForm{Next: c.Query("next")})
 }
 
 func (d *dashboard) showSignIn(c *gin.Context, status int, form signInForm) {
@@ -38,7 +36,8 @@ func (d *dashboard) showSignIn(c *gin.Context, status int, form signInForm) {
 	form.SingleSignOn = d.auth.SingleSignOn(c.Request.Context())
 	form.NoUsers = !hasUsers && form.SingleSignOn.Name == ""
 	form.Mismatch = d.auth.PublicURLMismatch(auth.RequestOf(c.Request.Context()).HTTP, d.publicURL)
-	d.show(c, status, signInPage(d.page("Sign in"), form))
+	p := d.page("Sign in")
+	d.show(c, status, framed(p, signInPage(p, form)))
 }
 
 func (d *dashboard) signIn(c *gin.Context) {
@@ -47,20 +46,20 @@ func (d *dashboard) signIn(c *gin.Context) {
 		d.showSignIn(c, http.StatusBadRequest, signInForm{Problem: "The form could not be read. Please try again."})
 		return
 	}
-	name := c.Request.PostForm.Get("name")
+	name, back := c.Request.PostForm.Get("name"), c.Request.PostForm.Get("next")
 	ctx := c.Request.Context()
 	_, err := d.auth.SignIn(ctx, auth.RequestOf(ctx).Client, name, c.Request.PostForm.Get("password"))
 
 	var tooMany *auth.TooManyError
 	switch {
 	case err == nil:
-		d.goTo(c, "/agents")
+		d.goTo(c, next(back))
 	case errors.Is(err, auth.ErrUnauthorized):
-		d.showSignIn(c, http.StatusUnauthorized, signInForm{Name: name, Problem: "Name or password is wrong."})
+		d.showSignIn(c, http.StatusUnauthorized, signInForm{Next: back, Name: name, Problem: "Name or password is wrong."})
 	case errors.As(err, &tooMany):
 		c.Header("Retry-After", strconv.Itoa(tooMany.Seconds()))
 		d.showSignIn(c, http.StatusTooManyRequests, signInForm{
-			Name: name, Problem: "Too many attempts. Please wait " + strconv.Itoa(tooMany.Seconds()) + " seconds.",
+			Next: back, Name: name, Problem: "Too many attempts. Please wait " + strconv.Itoa(tooMany.Seconds()) + " seconds.",
 		})
 	default:
 		d.fault(c, "sign in", err)

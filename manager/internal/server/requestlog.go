@@ -11,6 +11,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"opensource.internal/manager/internal/auth"
+	"opensource.internal/manager/internal/dashboard"
 	"opensource.internal/manager/internal/metrics"
 	"opensource.internal/manager/internal/store"
 )
@@ -37,7 +38,8 @@ func newRequestLog(log *slog.Logger) *requestLog {
 }
 
 func (l *requestLog) write(request auth.Request, answer metrics.Answer, e *exchange) {
-	level := levelOf(answer, e.noted.Actor)
+	refresh := request.HTTP != nil && request.HTTP.Header.Get(dashboard.RefreshHeader) != ""
+	level := levelOf(answer, e.noted.Actor, refresh)
 	ctx := context.Background() // that of the request may have ended
 	if !l.log.Enabled(ctx, level) {
 		return
@@ -65,7 +67,7 @@ func (l *requestLog) write(request auth.Request, answer metrics.Answer, e *excha
 // levelOf decides who wants to know of a request. What people do, what is
 // changed and what is refused is for everybody; what programs fetch again and
 // again only for those who look for a fault.
-func levelOf(answer metrics.Answer, who store.Actor) slog.Level {
+func levelOf(answer metrics.Answer, who store.Actor, refresh bool) slog.Level {
 	reads := answer.Method == http.MethodGet || answer.Method == http.MethodHead
 	switch {
 	case answer.Status == abandoned, answer.CheckIn && answer.Status == http.StatusNotModified:
@@ -74,11 +76,11 @@ func levelOf(answer metrics.Answer, who store.Actor) slog.Level {
 		return slog.LevelDebug // it says itself why the manager is not ready
 	case answer.Status >= http.StatusBadRequest, !reads:
 		return slog.LevelInfo
-	case refreshes[answer.Route], who.Kind != store.ActorUser:
+	case refresh, fetched[answer.Route], who.Kind != store.ActorUser:
 		return slog.LevelDebug
 	}
 	return slog.LevelInfo
 }
 
-// refreshes are what an open page fetches by itself.
-var refreshes = map[string]bool{"/agents/list": true, "/assets/*file": true, "/api/v1/live": true}
+// fetched is what a page fetches by itself.
+var fetched = map[string]bool{"/assets/*file": true, "/api/v1/live": true}

@@ -81,10 +81,14 @@ func TestRequestLogOfPeople(t *testing.T) {
 	signedIn := s.Do(t, "POST", "/api/v1/session", object{"name": "alice", "password": "correct horse battery"}, nil)
 	cookie := http.Header{"Cookie": {sessionCookie(t, signedIn)}}
 	before := len(answered(s))
-	for _, path := range []string{"/agents", "/agents/list", "/api/v1/sites"} {
+	for _, path := range []string{"/agents", "/api/v1/sites"} {
 		if answer := s.Do(t, "GET", path, nil, cookie); answer.Status != 200 {
 			t.Fatalf("%s: %d", path, answer.Status)
 		}
+	}
+	cookie.Set("X-Refresh", "1")
+	if answer := s.Do(t, "GET", "/agents", nil, cookie); answer.Status != 200 {
+		t.Fatalf("refresh: %d", answer.Status)
 	}
 	lines := answered(s)[before:]
 	if len(lines) != 2 || !strings.Contains(lines[0], `route=/agents status=200`) || !strings.Contains(lines[1], "route=/api/v1/sites status=200") ||

@@ -85,7 +85,7 @@ func TestSignInAndOut(t *testing.T) {
 			t.Errorf("GET %s: %d", path, answer.Status)
 		}
 	}
-	if answer := s.Do(t, "GET", "/agents/list", nil, nil); answer.Status != 401 {
+	if answer := s.Do(t, "GET", "/agents", nil, http.Header{"X-Refresh": {"1"}}); answer.Status != 401 {
 		t.Errorf("fragment without session: %d", answer.Status)
 	}
 
@@ -236,7 +236,7 @@ func TestBehindTLSUnderAPrefix(t *testing.T) {
 			t.Errorf("%q: Location %q", prefix, got)
 		}
 		page := string(s.Do(t, "GET", prefix+"/agents", nil, withCookie(cookie)).Body)
-		for _, want := range []string{`href="/manager/assets/style.css?`, `action="/manager/sign-out"`, `data-fragment="/manager/agents/list"`} {
+		for _, want := range []string{`/style.css"`, `href="/manager/assets/`, `action="/manager/sign-out"`, `data-stream="/manager/api/v1/live"`} {
 			if !strings.Contains(page, want) {
 				t.Errorf("%q: %s is not in the page", prefix, want)
 			}

@@ -1,59 +1,95 @@
-// Refreshes the list of agents in place and says so when it cannot.
+// Keeps an open page true: listens to what changes, and fetches the page's own
+// content again when that is about something it shows. #live says which topics
+// those are, and is told whether the page is live.
 (() => {
   "use strict";
-  const every = 5000;
   const status = document.getElementById("live");
-  const list = document.getElementById("agents");
-  if (!status || !list) return;
+  if (!status) return;
+  const topics = new Set(status.dataset.topics.split(" "));
+  const every = Number(status.dataset.every);
+  const shortest = 1000; // between two fetches
+  const patience = 10000; // with one answer
 
-  const say = (text, bad) => {
+  let last = window.managerTime(); // when the content was true
+  let fetching = false, wanted = false, timer = 0, failed = false;
+  let stream = null, listening = false, pause = 1000;
+
+  const say = () => {
+    const live = listening && !failed;
+    const text = live ? "Live" : "Not live: reconnecting, last update " + last.toLocaleTimeString("en-GB");
     if (status.textContent !== text) status.textContent = text;
-    status.classList.toggle("bad", Boolean(bad));
+    status.classList.toggle("bad", !live);
   };
 
-  // What somebody opened or closed stays so over a refresh.
-  const choices = new Map();
-  list.addEventListener("toggle", (event) => {
-    if (event.target.id) choices.set(event.target.id, event.target.open);
-  }, true);
-
-  const busyReading = () => {
-    const selection = document.getSelection();
-    return selection && !selection.isCollapsed && list.contains(selection.anchorNode);
+  // concerns tells whether an event is about something that the page shows.
+  const concerns = (kind, data) => {
+    if (kind === "reset" || topics.has("all")) return true;
+    const about = {
+      site: ["sites", "site:" + data.id],
+      agent: ["agents", "agent:" + data.id, "site:" + data.siteId],
+      event: ["events", "agent:" + data.agentId, "site:" + data.siteId],
+    }[kind] || [];
+    return about.some((topic) => topics.has(topic));
   };
 
-  const replace = (html) => {
-    const active = list.contains(document.activeElement) && document.activeElement;
-    const focused = active && (active.id ? active : active.closest("details"));
-    list.innerHTML = html;
-    for (const [id, open] of choices) {
-      const element = document.getElementById(id);
-      if (element) element.open = open;
-    }
-    const again = focused && document.getElementById(focused.id);
-    if (again) (again.querySelector("summary") || again).focus();
+  // refresh asks for a fetch: soon, one at a time, and not while nobody looks.
+  const refresh = () => {
+    wanted = true;
+    if (fetching || timer || document.hidden) return;
+    timer = setTimeout(fetchContent, Math.max(0, shortest - (Date.now() - fetchContent.at)));
   };
 
-  let since = new Date();
-  const refresh = async () => {
+  const fetchContent = async () => {
+    timer = 0;
+    if (document.hidden) return;
+    wanted = false;
+    fetching = true;
+    fetchContent.at = Date.now();
     try {
-      const answer = await fetch(status.dataset.fragment, {
-        cache: "no-store", redirect: "error", signal: AbortSignal.timeout(10000),
+      const answer = await fetch(location.pathname + location.search, {
+        headers: { "X-Refresh": "1" }, cache: "no-store", redirect: "error", signal: AbortSignal.timeout(patience),
       });
       if (answer.status === 401) {
-        location.assign(status.dataset.signIn);
+        location.assign(status.dataset.signIn + "?next=" + encodeURIComponent(location.pathname.slice(status.dataset.prefix.length) + location.search));
         return;
       }
-      if (!answer.ok) throw new Error(answer.status);
-      const html = await answer.text();
-      if (!busyReading()) replace(html);
-      since = new Date();
-      say("live");
+      if (answer.status >= 500) throw new Error(answer.status);
+      await htmx.swap({ sourceElement: document.body, target: "#content", swap: "innerMorph", text: await answer.text() });
+      failed = false;
+      last = window.managerTime();
     } catch {
-      say("not live: the manager does not answer since " + since.toLocaleTimeString(), true);
+      failed = true;
+      setTimeout(refresh, 2000);
+    } finally {
+      fetching = false;
     }
-    setTimeout(refresh, every);
+    say();
+    if (wanted) refresh();
   };
-  say("live");
-  setTimeout(refresh, every);
+  fetchContent.at = Date.now();
+
+  const listen = () => {
+    stream = new EventSource(status.dataset.stream);
+    stream.onopen = () => { listening = true; pause = 1000; say(); };
+    for (const kind of ["reset", "site", "agent", "event"]) {
+      stream.addEventListener(kind, (event) => { if (concerns(kind, JSON.parse(event.data))) refresh(); });
+    }
+    // The browser comes back by itself, with the id of the last event, unless it
+    // was refused: then the page finds out whether the session has ended.
+    stream.onerror = () => {
+      listening = false;
+      say();
+      if (stream.readyState !== EventSource.CLOSED) return;
+      refresh();
+      setTimeout(listen, pause);
+      pause = Math.min(pause * 2, 30000);
+    };
+  };
+
+  document.addEventListener("visibilitychange", () => { if (!document.hidden && (wanted || every)) refresh(); });
+  // A page that comes back by the back button is old, and its stream has ended.
+  addEventListener("pagehide", () => stream.close());
+  addEventListener("pageshow", (event) => { if (event.persisted) { listen(); refresh(); } });
+  if (every) setInterval(refresh, every);
+  listen();
 })();

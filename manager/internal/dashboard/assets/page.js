@@ -1,0 +1,56 @@
+// What every page needs: copy buttons, the focus on a form's faults, and ages
+// that go on by the manager's clock.
+(() => {
+  "use strict";
+
+  // A button with data-copy="ID" copies the text of the element with that id.
+  document.addEventListener("click", async (event) => {
+    const button = event.target.closest("button[data-copy]");
+    if (!button) return;
+    const source = document.getElementById(button.dataset.copy);
+    const label = button.querySelector("span") || button;
+    const word = label.dataset.word || (label.dataset.word = label.textContent);
+    try {
+      await navigator.clipboard.writeText("value" in source ? source.value : source.textContent.trim());
+      label.textContent = "Copied";
+    } catch { // no clipboard without TLS: leave it selected
+      getSelection().selectAllChildren(source);
+      label.textContent = "Press Ctrl+C";
+    }
+    setTimeout(() => { label.textContent = word; }, 2000);
+  });
+
+  document.querySelector(".faults")?.focus();
+
+  // The browser's clock may be wrong: only the difference to the manager's counts.
+  let ahead = 0, told = "";
+  const now = () => {
+    const clock = document.getElementById("clock");
+    if (clock && clock.dataset.now !== told) {
+      told = clock.dataset.now;
+      ahead = Date.now() - Number(told);
+    }
+    return Date.now() - ahead;
+  };
+
+  // As ago() and span() of words.go say it.
+  const span = (seconds) => {
+    if (seconds > 60) seconds = Math.round(seconds / 60) * 60;
+    for (const [length, name] of [[86400, "day"], [3600, "hour"], [60, "minute"]]) {
+      const n = Math.floor(seconds / length);
+      if (n >= 1) return n === 1 ? "1 " + name : n + " " + name + "s";
+    }
+    return Math.floor(seconds) + " s";
+  };
+  const age = () => {
+    const at = now();
+    for (const time of document.querySelectorAll("time[data-age]")) {
+      const seconds = (at - Date.parse(time.dateTime)) / 1000;
+      const text = seconds < 1 ? "just now" : span(seconds) + " ago";
+      if (time.textContent !== text) time.textContent = text;
+    }
+  };
+  now();
+  setInterval(age, 1000);
+  window.managerTime = () => new Date(now());
+})();

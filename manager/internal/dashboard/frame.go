@@ -1,0 +1,278 @@
+package dashboard
+
+import (
+	"bytes"
+	"cmp"
+	"compress/gzip"
+	"encoding/base64"
+	"errors"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/a-h/templ"
+	"github.com/gin-gonic/gin"
+
+	"opensource.internal/manager/internal/auth"
+	"opensource.internal/manager/internal/store"
+)
+
+// maxForm is the largest form that is read, in bytes.
+const maxForm = 64 << 10
+
+// page is what the frame around a page's content needs to know. A handler sets
+// Title and what else is true of its page; the rest is set by visit.page.
+type page struct {
+	Title   string
+	Section string  // the entry of the navigation, such as "/sites"
+	Trail   []crumb // the pages above this one
+	// Topics are what the page shows, as live.js knows them: "sites", "site:3",
+	// "agents", "agent:7", "events" or "all". Without any it is not live.
+	Topics []string
+	// Every fetches the page also when nothing was told to have changed: for times
+	// of check-ins, and what no event speaks of. Needs Topics.
+	Every time.Duration
+	// Chart loads the library for charts.
+	Chart bool
+
+	User   string
+	Flash  string
+	Now    time.Time
+	prefix string
+	assets assets
+}
+
+// crumb is a page above another one.
+type crumb struct{ Title, Path string }
+
+// section is an entry of the navigation.
+type section struct{ Path, Title, Icon string }
+
+// sections are the navigation. A page that is made adds its line here.
+var sections = []section{
+	{"/agents", "Agents", "network"},
+}
+
+// link is the address of a page below the prefix.
+func (p page) link(path string) templ.SafeURL { return templ.SafeURL(p.prefix + path) }
+
+// asset is the address of a file that may be cached for good.
+func (p page) asset(name string) templ.SafeURL {
+	return templ.SafeURL(p.prefix + "/assets/" + p.assets.version + "/" + name)
+}
+
+func (p page) topics() string { return strings.Join(p.Topics, " ") }
+
+// current marks the navigation's entry for who cannot see it.
+func (p page) current(s section) string {
+	if p.Section == s.Path {
+		return "page"
+	}
+	return "false"
+}
+
+// visit is a request for a page by somebody who is signed in. Changes made with
+// its Context are theirs.
+type visit struct {
+	*gin.Context
+	d   *dashboard
+	Who auth.Principal
+	Now time.Time
+}
+
+// handler answers a visit. An error becomes a page: store.ErrNotFound "not
+// found", auth.ErrForbidden "not allowed", everything else a fault that is
+// logged and not told.
+type handler func(*visit) error
+
+// reader is a page for everybody who is signed in.
+func (d *dashboard) reader(handle handler) gin.HandlerFunc {
+	return d.visited(auth.Role.CanRead, handle)
+}
+
+// writer is a page for those who may change things.
+func (d *dashboard) writer(handle handler) gin.HandlerFunc {
+	return d.visited(auth.Role.CanWrite, handle)
+}
+
+func (d *dashboard) visited(may func(auth.Role) bool, handle handler) gin.HandlerFunc {
+	return func(c *gin.Context) {
+		who, err := d.auth.Person(c.Request.Context())
+		if errors.Is(err, auth.ErrUnauthorized) {
+			d.askToSignIn(c)
+			return
+		}
+		v := &visit{Context: c, d: d, Who: who, Now: time.Now().UTC()}
+		if err == nil && !may(who.Role) {
+			err = auth.ErrForbidden
+		}
+		if err == nil {
+			c.Request = c.Request.WithContext(auth.AsActor(c.Request.Context(), who))
+			c.Request.Body = http.MaxBytesReader(c.Writer, c.Request.Body, maxForm)
+			err = handle(v)
+		}
+		if err != nil {
+			v.fail(err)
+		}
+	}
+}
+
+// page is the frame of a page for the visitor.
+func (v *visit) page(title, section string, trail ...crumb) page {
+	p := v.d.page(title)
+	p.Section, p.Trail, p.User, p.Now = section, trail, v.Who.Name, v.Now
+	return p
+}
+
+// canWrite reports whether the visitor may change things: others get no buttons.
+func (v *visit) canWrite() bool { return v.Who.Role.CanWrite() }
+
+// id is the number that the address names a record by, or store.ErrNotFound.
+func (v *visit) id() (int64, error) {
+	id, err := strconv.ParseInt(v.Param("id"), 10, 64)
+	if err != nil || id <= 0 {
+		return 0, store.ErrNotFound
+	}
+	return id, nil
+}
+
+// show answers with a page: whole, or only what the frame is around if the page
+// itself asks for it again.
+func (v *visit) show(status int, p page, content templ.Component) error {
+	if isRefresh(v.Context) {
+		v.d.show(v.Context, status, refreshed(p, content))
+		return nil
+	}
+	p.Flash = v.takeFlash()
+	v.d.show(v.Context, status, framed(p, content))
+	return nil
+}
+
+// goTo sends the browser to another page after a form, which says there what was
+// done.
+func (v *visit) goTo(path, done string) error {
+	v.setFlash(done)
+	v.d.goTo(v.Context, path)
+	return nil
+}
+
+// fail shows why there is no page.
+func (v *visit) fail(err error) {
+	status, title, text := v.d.explain(v.Context, err)
+	if status == 0 {
+		return // nobody waits
+	}
+	_ = v.show(status, v.page(title, ""), errorPage(v.page(title, ""), text)) // shows, cannot fail
+}
+
+// explain says what an error means to people. What is no more than a fault of
+// the manager is logged, and not told.
+func (d *dashboard) explain(c *gin.Context, err error) (status int, title, text string) {
+	var inUse *store.InUseError
+	var conflict *store.ConflictError
+	switch {
+	case c.Request.Context().Err() != nil:
+		return 0, "", "" // that a browser did not wait is no fault
+	case errors.Is(err, store.ErrNotFound):
+		return http.StatusNotFound, "Not found", "There is no such page. What it was about may have been deleted meanwhile."
+	case errors.Is(err, auth.ErrForbidden):
+		return http.StatusForbidden, "Not allowed", "Only an administrator may do this."
+	case errors.As(err, &inUse):
+		return http.StatusConflict, "In use", inUse.Error() + "."
+	case errors.As(err, &conflict):
+		return http.StatusConflict, "Not possible as things stand", conflict.Error() + "."
+	}
+	d.log.Error("answer page", "path", c.FullPath(), "err", err)
+	if store.Unavailable(err) {
+		return http.StatusServiceUnavailable, "Not available", "The manager's database cannot be used at the moment. Its log says why."
+	}
+	return http.StatusInternalServerError, "Something went wrong", "The manager could not do this. Its log says why."
+}
+
+// RefreshHeader is sent by an open page that asks for its content again.
+const RefreshHeader = "X-Refresh"
+
+// isRefresh reports whether an open page asks for its content again.
+func isRefresh(c *gin.Context) bool { return c.GetHeader(RefreshHeader) != "" }
+
+// askToSignIn sends somebody to the sign-in page, and back from there. A script
+// is told instead.
+func (d *dashboard) askToSignIn(c *gin.Context) {
+	if isRefresh(c) {
+		c.Header("Cache-Control", "no-store")
+		c.String(http.StatusUnauthorized, "signed out")
+		return
+	}
+	back := ""
+	if c.Request.Method == http.MethodGet && c.Request.URL.Path != "/agents" {
+		back = "?" + url.Values{"next": {c.Request.URL.RequestURI()}}.Encode()
+	}
+	d.goTo(c, "/sign-in"+back)
+}
+
+// next is where somebody goes after signing in: a page of ours.
+func next(wanted string) string {
+	address, err := url.Parse(wanted)
+	if err != nil || address.IsAbs() || address.Host != "" || !strings.HasPrefix(wanted, "/") || strings.HasPrefix(wanted, "//") || strings.ContainsAny(wanted, "\\\r\n\t") {
+		return "/agents"
+	}
+	return wanted
+}
+
+// flashCookie holds what the next page says was done, for as long as it takes to
+// get there.
+const flashCookie = "opensource_manager_done"
+
+func (v *visit) setFlash(text string) {
+	if text == "" {
+		return
+	}
+	http.SetCookie(v.Writer, v.flash(base64.RawURLEncoding.EncodeToString([]byte(text)), 30))
+}
+
+func (v *visit) takeFlash() string {
+	cookie, err := v.Request.Cookie(flashCookie)
+	if err != nil {
+		return ""
+	}
+	http.SetCookie(v.Writer, v.flash("", -1))
+	text, _ := base64.RawURLEncoding.DecodeString(cookie.Value) // what is not ours says nothing
+	return string(text)
+}
+
+func (v *visit) flash(value string, seconds int) *http.Cookie {
+	return &http.Cookie{
+		Name: flashCookie, Value: value, MaxAge: seconds, Path: cmp.Or(v.d.prefix, "/"), HttpOnly: true, SameSite: http.SameSiteLaxMode,
+		Secure: v.d.publicURL != nil && v.d.publicURL.Scheme == "https",
+	}
+}
+
+// show writes a whole answer, or a fault if it cannot be made.
+func (d *dashboard) show(c *gin.Context, status int, content templ.Component) {
+	if len(d.assets.missing) > 0 {
+		c.String(http.StatusServiceUnavailable, "This manager was built without the files of its pages (%s).\nRun `make assets`, and build it again.\n", strings.Join(d.assets.missing, ", "))
+		return
+	}
+	var body bytes.Buffer
+	if err := content.Render(c.Request.Context(), &body); err != nil {
+		if c.Request.Context().Err() == nil {
+			d.log.Error("make page", "path", c.FullPath(), "err", err)
+			http.Error(c.Writer, "The manager could not make this page. Its log says why.", http.StatusInternalServerError)
+		}
+		return
+	}
+	c.Header("Content-Type", "text/html; charset=utf-8")
+	c.Header("Cache-Control", "no-store")
+	c.Header("Vary", "Accept-Encoding")
+	answer := body.Bytes()
+	if takesGzip(c.Request) {
+		c.Header("Content-Encoding", "gzip")
+		answer = zip(answer, gzip.BestSpeed)
+	}
+	c.Status(status)
+	if _, err := c.Writer.Write(answer); err != nil && c.Request.Context().Err() == nil {
+		d.log.Warn("write page", "path", c.FullPath(), "err", err)
+	}
+}
