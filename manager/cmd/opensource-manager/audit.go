@@ -16,8 +16,8 @@ import (
 type auditCommand struct {
 	Site     string `help:"Only what belongs to this site; to a deleted one by its id." placeholder:"SITE"`
 	Actor    string `help:"Only what this user, key or person on the command line did." placeholder:"NAME"`
-	Action   string `complete:"create,update,delete,sign_in,sign_in_failed,sign_out,password_changed,key_created,key_revoked,confirm_removals" help:"Only this, such as delete or sign_in_failed." placeholder:"ACTION"`
-	Resource string `complete:"site,node,container,service,volume,external_domain,agent,user,api_key,session" help:"Only records of this kind, such as container." placeholder:"KIND"`
+	Action   string `complete:"create,update,delete,sign_in,sign_in_failed,sign_out,password_changed,sessions_ended,key_created,key_revoked,confirm_removals,pin,unpin,publish,restore" help:"Only this, such as delete or sign_in_failed." placeholder:"ACTION"`
+	Resource string `complete:"site,node,container,service,volume,external_domain,agent,user,api_key,session,enrollment,notification_target,notification_silence,database" help:"Only records of this kind, such as container." placeholder:"KIND"`
 	Text     string `name:"text" help:"Only what has this text in a name, an address, a request id or a value." placeholder:"TEXT"`
 	lastOnes
 	JSON bool `name:"json" help:"Print JSON."`
@@ -44,6 +44,12 @@ func (c auditCommand) Run(e *environmentOf) error {
 	opts, err := c.options()
 	if err != nil {
 		return err
+	}
+	if action := store.Action(c.Action); action != "" && !slices.Contains(store.Actions(), action) {
+		return usageError{fmt.Errorf("--action: %q is none of %v", c.Action, store.Actions())}
+	}
+	if c.Resource != "" && !slices.Contains(store.Resources(), c.Resource) {
+		return usageError{fmt.Errorf("--resource: %q is none of %v", c.Resource, store.Resources())}
 	}
 	opts.Search = c.Text
 	return e.withStore(func(s *store.Store) error {

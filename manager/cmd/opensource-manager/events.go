@@ -13,7 +13,7 @@ import (
 type eventsCommand struct {
 	Site     string          `help:"Only those of this site; a deleted one by its id." placeholder:"SITE"`
 	Agent    string          `help:"Only those of the agent with this host name." placeholder:"HOST"`
-	Kind     events.Kind     `complete:"first_seen,offline,back,apply_failed,stuck,apply_recovered,drift,quarantined,quarantine_cleared,volume_failed,volume_ready,certificate_expiring,certificate_expired,certificate_faulty,certificate_recovered,guard_held,guard_released,hold_begun,hold_ended,agent_updated" help:"Only this, such as offline or apply_failed." placeholder:"KIND"`
+	Kind     events.Kind     `complete:"first_seen,offline,back,apply_failed,stuck,apply_recovered,drift,quarantined,quarantine_cleared,volume_failed,volume_ready,certificate_expiring,certificate_expired,certificate_faulty,certificate_recovered,guard_held,guard_released,hold_begun,hold_ended,agent_updated,events_left_out" help:"Only this, such as offline or apply_failed." placeholder:"KIND"`
 	Severity events.Severity `enum:",info,warning,error" default:"" complete:"info,warning,error" help:"Only info, warning or error." placeholder:"SEVERITY"`
 	Follow   bool            `help:"Go on with what happens from now on, until Ctrl-C."`
 	lastOnes

@@ -144,6 +144,25 @@ func (l *lines) wait(t *testing.T, want string) {
 	}
 }
 
+// What is misspelled is not a list of nothing.
+func TestLogsOfWhatIsNotThere(t *testing.T) {
+	s := withAgents(t)
+	for _, test := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"audit", "--action", "deleted"}, `--action: "deleted" is none of [create update delete`},
+		{[]string{"audit", "--resource", "containers"}, `--resource: "containers" is none of [site node container`},
+		{[]string{"events", "--kind", "off"}, `--kind: "off" is none of [first_seen offline`},
+		{[]string{"events", "--agent", "wel"}, `there is no agent "wel", and no event of it: there are ill, well`},
+	} {
+		if got := s.run("", test.args...); got.code == 0 || !strings.Contains(got.stderr, test.want) {
+			t.Errorf("%v: %+v", test.args, got)
+		}
+	}
+	s.must("", "events", "--agent", "WELL", "--kind", "stuck")
+}
+
 func TestEventsAreFollowed(t *testing.T) {
 	s := withAgents(t)
 	ctx, stop := context.WithCancel(t.Context())

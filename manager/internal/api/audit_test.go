@@ -79,6 +79,21 @@ func TestAuditOfRequests(t *testing.T) {
 	}
 }
 
+// What there can be nothing of is refused by its name.
+func TestLogsOfWhatIsNotThere(t *testing.T) {
+	s := servertest.Start(t, servertest.Options{})
+	for path, want := range map[string]string{
+		"/audit?action=deleted":      "key_created",
+		"/audit?resource=containers": "external_domain",
+		"/events?agentId=7":          "there is no agent 7",
+		"/events?kind=off":           "offline",
+	} {
+		if answer := s.Call(t, "GET", path, nil); answer.Status != 422 || !strings.Contains(string(answer.Body), want) {
+			t.Errorf("%s: %d %s", path, answer.Status, answer.Body)
+		}
+	}
+}
+
 func TestAuditOfSignIns(t *testing.T) {
 	s := servertest.Start(t, servertest.Options{})
 	if _, err := auth.CreateUser(t.Context(), s.Store, "ada", auth.RoleAdmin, "correct horse battery"); err != nil {

@@ -24,13 +24,7 @@ type EventFilter struct {
 type eventKind events.Kind
 
 // Schema implements huma.SchemaProvider: one of the kinds that there are.
-func (eventKind) Schema(huma.Registry) *huma.Schema {
-	schema := &huma.Schema{Type: huma.TypeString}
-	for _, kind := range events.Kinds() {
-		schema.Enum = append(schema.Enum, string(kind))
-	}
-	return schema
-}
+func (eventKind) Schema(huma.Registry) *huma.Schema { return oneOf(events.Kinds()) }
 
 func (f EventFilter) filter() store.EventFilter {
 	return store.EventFilter{Kind: events.Kind(f.Kind), Severity: events.Severity(f.Severity), Since: f.Since, Until: f.Until}

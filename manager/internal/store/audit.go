@@ -35,6 +35,22 @@ const (
 	ActionRestore         Action = "restore"
 )
 
+// Actions are all actions.
+func Actions() []Action {
+	return []Action{
+		ActionCreate, ActionUpdate, ActionDelete, ActionSignIn, ActionSignInFailed, ActionSignOut, ActionPasswordChanged, ActionSessionsEnded,
+		ActionKeyCreated, ActionKeyRevoked, ActionConfirmRemovals, ActionPin, ActionUnpin, ActionPublish, ActionRestore,
+	}
+}
+
+// Resources are all kinds of records that are audited.
+func Resources() []string {
+	return []string{
+		"site", "node", "container", "service", "volume", "external_domain", "agent", "user", "api_key", "session",
+		"enrollment", "notification_target", "notification_silence", "database",
+	}
+}
+
 // AuditEntry is something that somebody did.
 type AuditEntry struct {
 	ID         int64

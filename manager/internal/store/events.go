@@ -2,13 +2,16 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"gorm.io/gorm"
 
 	"opensource.internal/manager/internal/events"
+	"opensource.internal/manager/internal/inventory"
 )
 
 // Event is something that has happened to an agent. The agent, and its site, may
@@ -41,8 +44,10 @@ type EventFilter struct {
 var eventSort = map[string]string{"at": "at"}
 
 // ListEvents returns a page of events, the newest first, and the number of all
-// that match. Sort: id, at.
+// that match. Sort: id, at. An agent that nobody has ever heard of is an
+// *InvalidError and not a list of nothing.
 func (s *Store) ListEvents(ctx context.Context, filter EventFilter, opts ListOptions) ([]Event, int64, error) {
+	filter.Hostname = inventory.FoldSearch(filter.Hostname)
 	query := where(s.reader(ctx), "site_id", filter.SiteID)
 	query = where(query, "agent_id", filter.AgentID)
 	query = where(query, "hostname", filter.Hostname)
@@ -51,7 +56,44 @@ func (s *Store) ListEvents(ctx context.Context, filter EventFilter, opts ListOpt
 	if filter.After > 0 {
 		query = query.Where("id > ?", filter.After)
 	}
-	return list[Event](between(query, filter.Since, filter.Until), opts.newestFirst(), eventSort, "hostname", "summary", "detail")
+	rows, total, err := list[Event](between(query, filter.Since, filter.Until), opts.newestFirst(), eventSort, "hostname", "summary", "detail")
+	if err == nil && total == 0 {
+		err = s.requireHeardOf(ctx, filter)
+	}
+	return rows, total, err
+}
+
+// requireHeardOf refuses agents that are not there, and of which no event is kept.
+func (s *Store) requireHeardOf(ctx context.Context, filter EventFilter) error {
+	if filter.AgentID == 0 && filter.Hostname == "" {
+		return nil
+	}
+	var agents, kept int64
+	err := errors.Join(
+		where(where(s.reader(ctx).Model(&Agent{}), "id", filter.AgentID), "hostname", filter.Hostname).Count(&agents).Error,
+		where(where(s.reader(ctx).Model(&Event{}), "agent_id", filter.AgentID), "hostname", filter.Hostname).Count(&kept).Error)
+	if err != nil {
+		return fmt.Errorf("look for an agent: %w", err)
+	}
+	switch {
+	case agents+kept > 0:
+		return nil
+	case filter.AgentID > 0:
+		return invalid("agentId", "there is no agent %d, and no event of it", filter.AgentID)
+	}
+	const some = 10
+	var names []string
+	if err := s.reader(ctx).Model(&Agent{}).Distinct("hostname").Order("hostname").Limit(some+1).Pluck("hostname", &names).Error; err != nil {
+		return fmt.Errorf("list the names of agents: %w", err)
+	}
+	known := "there are none"
+	if len(names) > 0 {
+		known = "there are " + strings.Join(names[:min(len(names), some)], ", ")
+	}
+	if len(names) > some {
+		known += " and more"
+	}
+	return invalid("agent", "there is no agent %q, and no event of it: %s", filter.Hostname, known)
 }
 
 // An agent that says something else, or has another name, with every check-in,
