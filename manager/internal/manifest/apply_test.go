@@ -533,6 +533,38 @@ func TestPublishingStays(t *testing.T) {
 	}
 }
 
+// What was only tried uses up no ids: the first site is that of the manager's own
+// agent.
+func TestWhatIsTriedUsesUpNoIDs(t *testing.T) {
+	s := storetest.Open(t)
+	mustApply(t, s, lab, manifest.Options{DryRun: true})
+	if _, err := apply(t, s, strings.Replace(lab, "192.0.2.102", "192.0.2.10", 1), manifest.Options{}); err == nil {
+		t.Fatal("one address for two is not refused")
+	}
+	mustApply(t, s, lab, manifest.Options{})
+	ids := func() []int64 {
+		t.Helper()
+		all, err := s.Read(t.Context(), store.Scope{All: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return []int64{
+			all.Sites[len(all.Sites)-1].ID, all.Domains[len(all.Domains)-1].ID, all.Nodes[len(all.Nodes)-1].ID,
+			all.Containers[len(all.Containers)-1].ID, all.Services[len(all.Services)-1].ID, all.Volumes[len(all.Volumes)-1].ID,
+		}
+	}
+	if diff := cmp.Diff([]int64{1, 1, 1, 2, 3, 1}, ids()); diff != "" {
+		t.Error(diff)
+	}
+	// Also where there are some already.
+	two := change(t, lab, "name: lab\n", "name: two\n", "example.com", "example.org", "defaultSite: lab", "defaultSite: two")
+	mustApply(t, s, two, manifest.Options{DryRun: true})
+	mustApply(t, s, two, manifest.Options{})
+	if diff := cmp.Diff([]int64{2, 2, 2, 4, 6, 2}, ids()); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // What a file changes beside publishing waits already, in a new site too: there
 // is a revision from before to compare it with.
 func TestPublishingByHandBeginsWithTheFile(t *testing.T) {

@@ -117,8 +117,12 @@ func (s *Store) Read(ctx context.Context, scope Scope) (Contents, error) {
 // refused are found, and then, as with an error of decide, nothing is written.
 func (s *Store) Apply(ctx context.Context, scope Scope, decide func(Contents) (*Changes, error)) error {
 	return s.update(ctx, func(tx *gorm.DB) error {
+		giveBack, err := s.engine.noteIDs(tx)
+		if err != nil {
+			return fmt.Errorf("note the next ids: %w", err)
+		}
 		// One in the other: what was tried is taken back, whatever it is part of.
-		err := tx.Transaction(func(tx *gorm.DB) error {
+		err = tx.Transaction(func(tx *gorm.DB) error {
 			contents, err := s.readContents(tx, scope)
 			if err != nil {
 				return err
@@ -135,6 +139,11 @@ func (s *Store) Apply(ctx context.Context, scope Scope, decide func(Contents) (*
 			}
 			return nil
 		})
+		if err != nil {
+			if undo := giveBack(tx); undo != nil {
+				return errors.Join(err, fmt.Errorf("give ids back: %w", undo))
+			}
+		}
 		if errors.Is(err, errDry) {
 			return nil
 		}

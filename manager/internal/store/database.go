@@ -54,6 +54,9 @@ type engine interface {
 	// begin makes a transaction the only one that writes, whichever process
 	// the others are in.
 	begin(tx *gorm.DB) error
+	// noteIDs notes which ids of an inventory's records come next. giveBack makes
+	// them come next again, after what used them was taken back.
+	noteIDs(tx *gorm.DB) (giveBack func(tx *gorm.DB) error, err error)
 	// beat stores heartbeats, but for those whose Told is not the agent's, and
 	// says which it stored.
 	beat(tx *gorm.DB, beats []Heartbeat) (written map[int64]bool, err error)

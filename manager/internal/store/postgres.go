@@ -130,6 +130,33 @@ func (*postgresServer) begin(tx *gorm.DB) error {
 	return err
 }
 
+// noteIDs reads the sequences of ids, which go on though a transaction is taken
+// back. Nobody else moves them meanwhile: whoever does has the write lock.
+func (*postgresServer) noteIDs(tx *gorm.DB) (giveBack func(*gorm.DB) error, err error) {
+	type sequence struct {
+		Name     string
+		Last     int64
+		IsCalled bool
+	}
+	var sequences []sequence
+	for _, table := range []string{"sites", "external_domains", "nodes", "containers", "services", "volumes"} {
+		var of sequence
+		name := table + "_id_seq"
+		if err := tx.Raw("SELECT '" + name + "' AS name, last_value AS last, is_called FROM " + name).Scan(&of).Error; err != nil {
+			return nil, err
+		}
+		sequences = append(sequences, of)
+	}
+	return func(tx *gorm.DB) error {
+		for _, of := range sequences {
+			if err := tx.Exec("SELECT setval(CAST(? AS TEXT)::regclass, ?, ?)", of.Name, of.Last, of.IsCalled).Error; err != nil {
+				return err
+			}
+		}
+		return nil
+	}, nil
+}
+
 // beat sends all of them in one statement: with one for each, the way to the
 // server and back would take longer than there is time.
 func (*postgresServer) beat(tx *gorm.DB, beats []Heartbeat) (map[int64]bool, error) {

@@ -62,6 +62,11 @@ func (f sqliteFile) watchFile() (func() error, error) {
 // begin has nothing to do: _txlock makes every transaction begin as the writer.
 func (sqliteFile) begin(*gorm.DB) error { return nil }
 
+// noteIDs has nothing to do: ids are taken back with the transaction.
+func (sqliteFile) noteIDs(*gorm.DB) (func(*gorm.DB) error, error) {
+	return func(*gorm.DB) error { return nil }, nil
+}
+
 func (sqliteFile) beat(tx *gorm.DB, beats []Heartbeat) (map[int64]bool, error) {
 	written := make(map[int64]bool, len(beats))
 	for _, beat := range beats {
