@@ -37,6 +37,10 @@ const (
 	// how long one that did not answer is left alone.
 	providerTimeout = 5 * time.Second
 	providerPause   = 5 * time.Second
+	// providerAge is how long what it said holds, and pagePatience how long a
+	// page waits for it.
+	providerAge  = 10 * time.Minute
+	pagePatience = 250 * time.Millisecond
 	// flowLifetime is how long a person may take at the provider.
 	flowLifetime = 10 * time.Minute
 )
@@ -49,9 +53,10 @@ type provider struct {
 	now     func() time.Time
 
 	mu      sync.Mutex
-	found   *oidc.Provider
-	problem error
+	found   *oidc.Provider // the last one
+	problem error          // of the last attempt
 	tried   time.Time
+	asking  chan struct{} // closed when the present attempt has ended; nil if there is none
 }
 
 func newProvider(o *OIDCOptions, now func() time.Time) *provider {
@@ -61,22 +66,57 @@ func newProvider(o *OIDCOptions, now func() time.Time) *provider {
 	return &provider{options: *o, client: &http.Client{Timeout: providerTimeout}, now: now}
 }
 
-// discover returns the provider, asking it who it is at the first time.
-func (p *provider) discover() (*oidc.Provider, error) {
+// discover returns the provider as far as it is known, and what was wrong when
+// it was last asked who it is. It is asked anew now and then, by one at a time;
+// only of a provider that is not known its answer is waited for, and no longer
+// than patience.
+func (p *provider) discover(patience time.Duration) (*oidc.Provider, error) {
+	p.mu.Lock()
+	asking := p.askInTime()
+	found, problem := p.found, p.problem
+	p.mu.Unlock()
+	if found != nil || asking == nil {
+		return found, problem
+	}
+	select {
+	case <-asking:
+	case <-time.After(patience):
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.found != nil || p.problem != nil && p.now().Sub(p.tried) < providerPause {
-		return p.found, p.problem
+	if p.found == nil && p.problem == nil {
+		return nil, fmt.Errorf("ask %s who it is: no answer yet", p.options.Issuer)
 	}
-	// Its keys are fetched later, too: this must not end with the request.
+	return p.found, p.problem
+}
+
+// askInTime asks the provider, if it is time to, and returns what is closed when
+// it was asked.
+func (p *provider) askInTime() chan struct{} {
+	pause := providerAge
+	if p.problem != nil {
+		pause = providerPause
+	}
+	if p.asking == nil && (p.tried.IsZero() || p.now().Sub(p.tried) >= pause) {
+		p.asking = make(chan struct{})
+		go p.ask(p.asking)
+	}
+	return p.asking
+}
+
+// ask asks the provider who it is. What was known of it stays if that fails.
+func (p *provider) ask(done chan struct{}) {
+	// Its keys are fetched later, too: this must not end with a request.
 	found, err := oidc.NewProvider(oidc.ClientContext(context.Background(), p.client), p.options.Issuer)
-	p.tried = p.now()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.tried, p.problem, p.asking = p.now(), nil, nil
 	if err != nil {
 		p.problem = fmt.Errorf("ask %s who it is: %w", p.options.Issuer, err)
-		return nil, p.problem
+	} else {
+		p.found = found
 	}
-	p.found, p.problem = found, nil
-	return found, nil
+	close(done)
 }
 
 func (p *provider) oauth2(found *oidc.Provider) *oauth2.Config {
@@ -99,7 +139,7 @@ func (a *Auth) SingleSignOn(ctx context.Context) SingleSignOn {
 	if a.provider == nil {
 		return SingleSignOn{}
 	}
-	_, err := a.provider.discover()
+	_, err := a.provider.discover(pagePatience)
 	if err != nil {
 		RequestOf(ctx).Logger().Warn("the sign-in provider cannot be used", "err", err)
 	}
@@ -136,8 +176,8 @@ func (a *Auth) LeaveForProvider(w http.ResponseWriter) (address string, err erro
 	if a.provider == nil {
 		return "", ErrNoProvider
 	}
-	found, err := a.provider.discover()
-	if err != nil {
+	found, err := a.provider.discover(providerTimeout)
+	if found == nil {
 		return "", fmt.Errorf("%w: %w", ErrNoProvider, err)
 	}
 	begun := flow{State: oauth2.GenerateVerifier(), Nonce: oauth2.GenerateVerifier(), Verifier: oauth2.GenerateVerifier(), Began: a.provider.now().Unix()}
@@ -213,8 +253,8 @@ type identity struct {
 
 // identify turns the code into a checked identity.
 func (p *provider) identify(ctx context.Context, begun flow, code string) (identity, error) {
-	found, err := p.discover()
-	if err != nil {
+	found, err := p.discover(providerTimeout)
+	if found == nil {
 		return identity{}, fmt.Errorf("%w: %w", ErrNoProvider, err)
 	}
 	refuse := func(err error) (identity, error) {

@@ -414,3 +414,39 @@ func TestNoProvider(t *testing.T) {
 		t.Error("a button for nothing")
 	}
 }
+
+// A provider that takes connections and says nothing keeps nobody from signing
+// in with a password.
+func TestProviderIsSilent(t *testing.T) {
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := make(chan net.Conn, 100)
+	go func() {
+		for {
+			connection, err := silent.Accept()
+			if err != nil {
+				return
+			}
+			asked <- connection
+		}
+	}()
+	t.Cleanup(func() {
+		silent.Close()
+		for len(asked) > 0 {
+			(<-asked).Close()
+		}
+	})
+	s := startWith(t, startProvider(t, "127.0.0.1:0", nil), "http://"+silent.Addr().String(), nil)
+	for range 3 {
+		page := s.Do(t, "GET", "/sign-in", nil, nil)
+		if page.Status != 200 || !strings.Contains(string(page.Body), "Example Accounts cannot be reached") {
+			t.Errorf("%d %s", page.Status, page.Body)
+		}
+	}
+	// All three pages were there before the one question they asked has ended.
+	if len(asked) != 1 {
+		t.Errorf("the provider was asked %d times", len(asked))
+	}
+}
