@@ -105,13 +105,14 @@ func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	if r.ContentLength > maxCheckIn {
 		return nil, errCheckInTooLarge
 	}
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTimeout)) // the server has one, too
 	body, err := readAtMost(http.MaxBytesReader(w, r.Body, maxCheckIn), r.ContentLength)
 	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.As(err, &tooLarge):
 		return nil, errCheckInTooLarge
 	case err != nil:
-		return nil, &Error{Status: http.StatusBadRequest, Code: "bad_request", Message: "the body could not be read to its end"}
+		return nil, cutOff(err)
 	}
 	return body, nil
 }

@@ -73,7 +73,7 @@ func describeCheckIn(description *huma.OpenAPI) {
 	}
 	addFaults(&checkIn, []string{
 		"malformed_json", "bad_request", "unauthorized", "too_many_requests", "forbidden", "wrong_host", "cross_origin", "site_not_found",
-		"too_large", "unsupported_media_type", "validation_failed", "internal_error", "unavailable",
+		"request_timeout", "too_large", "unsupported_media_type", "validation_failed", "internal_error", "unavailable",
 	})
 	description.AddOperation(&checkIn)
 }

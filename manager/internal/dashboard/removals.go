@@ -125,8 +125,12 @@ func (d *dashboard) confirm(v *visit) error {
 		return err
 	}
 	p := v.page("Not confirmed", "/agents", crumb{"Agents", "/agents"})
-	if err := v.Request.ParseForm(); err != nil || !checkin.ValidETag(v.Request.PostForm.Get("etag")) {
-		return v.show(http.StatusBadRequest, p, errorPage(p, "The form could not be read. Please try again."))
+	refused := readForm(v.Context)
+	if refused == 0 && !checkin.ValidETag(v.Request.PostForm.Get("etag")) {
+		refused = http.StatusBadRequest
+	}
+	if refused != 0 {
+		return v.show(refused, p, errorPage(p, unreadForm))
 	}
 	current, err := d.snapshots.ConfirmRemovals(v.Request.Context(), agent.SiteID, v.Who.Name, v.Request.PostForm.Get("etag"))
 	var changed *store.ConflictError

@@ -1,14 +1,42 @@
 package dashboard
 
 import (
+	"context"
 	"errors"
+	"net"
 	"net/http"
 	"strconv"
+	"time"
 
 	"github.com/gin-gonic/gin"
 
 	"opensource.internal/manager/internal/auth"
 )
+
+// formTimeout is how long a form may take to arrive.
+const formTimeout = 5 * time.Second
+
+// unreadForm is what people are told whose form was not read.
+const unreadForm = "The form could not be read. Please try again."
+
+// readForm reads the form of a request. It returns the status of the answer if
+// there is none to be read, else 0.
+func readForm(c *gin.Context) (refused int) {
+	_ = http.NewResponseController(c.Writer).SetReadDeadline(time.Now().Add(formTimeout)) // the server has one, too
+	c.Request.Body = http.MaxBytesReader(c.Writer, c.Request.Body, maxForm)
+	err := c.Request.ParseForm()
+	var network net.Error
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &network) && network.Timeout():
+		c.Header("Connection", "close")
+		// The server counts the client as gone, which still waits for its answer.
+		c.Request = c.Request.WithContext(context.WithoutCancel(c.Request.Context()))
+		return http.StatusRequestTimeout
+	}
+	return http.StatusBadRequest
+}
 
 type signInForm struct {
 	Next         string // where to go then
@@ -41,9 +69,8 @@ func (d *dashboard) showSignIn(c *gin.Context, status int, form signInForm) {
 }
 
 func (d *dashboard) signIn(c *gin.Context) {
-	c.Request.Body = http.MaxBytesReader(c.Writer, c.Request.Body, maxForm)
-	if err := c.Request.ParseForm(); err != nil {
-		d.showSignIn(c, http.StatusBadRequest, signInForm{Problem: "The form could not be read. Please try again."})
+	if refused := readForm(c); refused != 0 {
+		d.showSignIn(c, refused, signInForm{Problem: unreadForm})
 		return
 	}
 	name, back := c.Request.PostForm.Get("name"), c.Request.PostForm.Get("next")

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -384,4 +385,31 @@ func TestPanickingHandlers(t *testing.T) {
 	if got := log.String(); strings.Count(got, "handler panicked") != 2 || !strings.Contains(got, "faults_test.go") {
 		t.Errorf("log: %s", got)
 	}
+}
+
+// A client that stops amid a body is told so, in a form it understands, long
+// before the server gives up its connection.
+func TestSlowBodiesAreAnswered(t *testing.T) {
+	u := underLoad(t)
+	requests := u.unfinished()
+	var waiting sync.WaitGroup
+	for name, want := range map[string]string{
+		"check-in": "request_timeout", "check-in, chunked": "request_timeout", "new site": "request_timeout", "sign-in page": "The form could not be read",
+	} {
+		connection := dial(t, u.URL(), requests[name])
+		waiting.Go(func() {
+			defer connection.Close()
+			_ = connection.SetReadDeadline(time.Now().Add(20 * time.Second))
+			answer, err := http.ReadResponse(bufio.NewReader(connection), nil)
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+				return
+			}
+			defer answer.Body.Close()
+			if body, err := io.ReadAll(answer.Body); answer.StatusCode != http.StatusRequestTimeout || !strings.Contains(string(body), want) {
+				t.Errorf("%s: %d %s, %v", name, answer.StatusCode, body, err)
+			}
+		})
+	}
+	waiting.Wait()
 }
