@@ -3,6 +3,7 @@ package store_test
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -307,5 +308,34 @@ func TestRotatedKeyWorksOnForAWhile(t *testing.T) {
 	}
 	if list, total, err := s.ListAPIKeys(ctx, store.APIKeyFilter{}, store.ListOptions{}); err != nil || total != 3 {
 		t.Errorf("%v, %v", list, err)
+	}
+}
+
+// Only the provider knows whether one of its people still may come: an
+// administrator of it counts while signed in.
+func TestAdministratorsOfAProvider(t *testing.T) {
+	s, ctx := openAccess(t), t.Context()
+	ada := addUser(t, s, "ada", "admin")
+	who := store.Identity{Issuer: "https://idp", Subject: "1", Name: "grace", Role: "admin", Provider: "IdP"}
+	grace, err := s.AdmitIdentity(ctx, who)
+	if err != nil {
+		t.Fatal(err)
+	}
+	demote := func(u *store.User) error { u.Role = "viewer"; return nil }
+	var conflict *store.ConflictError
+	if _, err := s.UpdateUser(ctx, ada.ID, demote); !errors.As(err, &conflict) || !strings.Contains(err.Error(), "opensource-manager user create") {
+		t.Errorf("grace is not signed in: %v", err)
+	}
+	session := store.Session{Token: "t", Data: []byte("x"), Expiry: time.Now().UTC().Add(time.Hour), UserID: &grace.ID}
+	if err := s.SaveSession(ctx, session); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.UpdateUser(ctx, ada.ID, demote); err != nil {
+		t.Errorf("grace is signed in: %v", err)
+	}
+	// The provider's word holds, even of the last one.
+	who.Role = "viewer"
+	if got, err := s.AdmitIdentity(ctx, who); err != nil || got.Role != "viewer" {
+		t.Errorf("%+v, %v", got, err)
 	}
 }

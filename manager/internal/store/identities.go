@@ -18,7 +18,7 @@ type Identity struct {
 }
 
 // AdmitIdentity returns the user of an identity, made if there is none, with the
-// name and role of now. Name is what people read and no more: where somebody
+// name and role of now; the last administrator's, too. Name is what people read and no more: where somebody
 // else has it, the provider is added. A disabled user stays so.
 func (s *Store) AdmitIdentity(ctx context.Context, who Identity) (user User, err error) {
 	err = s.update(ctx, func(tx *gorm.DB) error {
@@ -32,12 +32,27 @@ func (s *Store) AdmitIdentity(ctx context.Context, who Identity) (user User, err
 		if user.Name, err = freeName(tx, who, user.ID); err != nil {
 			return err
 		}
+		if before.isActiveAdmin() && !user.isActiveAdmin() {
+			s.warnWithoutOther(tx, before)
+		}
 		if isNew {
 			return insert(tx, &user, user.unique()...)
 		}
 		return save(tx, before, &user, user.unique()...)
 	})
 	return user, err
+}
+
+// warnWithoutOther tells that the provider has taken the last administrator away.
+// Its word holds: nobody stays one by it.
+func (s *Store) warnWithoutOther(tx *gorm.DB, user User) {
+	admins, err := activeAdmins(tx)
+	if err == nil {
+		err = requireOther(admins, user)
+	}
+	if err != nil {
+		s.log.Warn("the sign-in provider has taken the role of administrator from somebody", "user", user.Name, "err", err)
+	}
 }
 
 // freeName is the first of an identity's names that nobody else has.

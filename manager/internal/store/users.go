@@ -179,10 +179,13 @@ func (s *Store) DeleteUser(ctx context.Context, id int64) error {
 	})
 }
 
-// activeAdmins reads the administrators who can sign in.
+// activeAdmins reads the administrators who can sign in. Of those who come by a
+// provider only it knows whether they still can: they count while they have a
+// session.
 func activeAdmins(tx *gorm.DB) ([]User, error) {
 	var admins []User
-	err := tx.Where("role = 'admin' AND disabled_at IS NULL").Order("id").Find(&admins).Error
+	err := tx.Where("role = 'admin' AND disabled_at IS NULL").
+		Where("issuer = '' OR EXISTS (SELECT 1 FROM sessions WHERE user_id = users.id AND expiry > ?)", now()).Order("id").Find(&admins).Error
 	if err != nil {
 		return nil, fmt.Errorf("read administrators: %w", err)
 	}
@@ -196,5 +199,5 @@ func requireOther(admins []User, but User) error {
 			return nil
 		}
 	}
-	return &ConflictError{Message: fmt.Sprintf("%q is the last administrator who can sign in; make another one first", but.Name)}
+	return &ConflictError{Message: fmt.Sprintf("%q is the last administrator who can sign in; make another one first, who has a password or is signed in (opensource-manager user create on the manager's host does it, too)", but.Name)}
 }
