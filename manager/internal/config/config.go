@@ -137,7 +137,7 @@ func inForce(settings []Setting) []Setting {
 // Explain is Load, and tells where each value comes from.
 func Explain(flags Flags, env map[string]string, files ...string) (Config, []Setting, error) {
 	sources, unread := readSources(env, files)
-	if cmp.Or(flags.Database, env["DATABASE"], env["DATABASE_URL"]) != "" {
+	if cmp.Or(flags.Database, env["DATABASE"]) != "" || givesURL(env) {
 		unread = nil // it is known what to work on without them
 	}
 	var c Config
@@ -268,6 +268,12 @@ func parsePath(value string) (string, error) {
 		return "", fmt.Errorf("%q is not an absolute path", value)
 	}
 	return filepath.Clean(value), nil
+}
+
+// givesURL reports whether the environment names a PostgreSQL database.
+func givesURL(env map[string]string) bool {
+	url, _, err := databaseURL([]source{{byEnvironment, env}})
+	return url != "" || err != nil
 }
 
 // databaseURL is DATABASE_URL, or what the file DATABASE_URL_FILE or the systemd

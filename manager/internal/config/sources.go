@@ -99,9 +99,12 @@ func shown(value string) string {
 	if err != nil || u.User == nil && u.RawQuery == "" {
 		return value
 	}
-	if query := u.Query(); query.Has("password") {
-		query.Set("password", "xxxxx")
-		u.RawQuery = query.Encode()
+	query := u.Query()
+	for _, name := range []string{"password", "sslpassword"} {
+		if query.Has(name) {
+			query.Set(name, "xxxxx")
+			u.RawQuery = query.Encode()
+		}
 	}
 	return u.Redacted()
 }

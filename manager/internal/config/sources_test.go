@@ -2,6 +2,7 @@ package config
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -101,5 +102,28 @@ func TestPasswordsAreNotShown(t *testing.T) {
 		if diff := cmp.Diff(want, shown(value)); diff != "" {
 			t.Error(diff)
 		}
+	}
+}
+
+func TestNoPasswordIsShown(t *testing.T) {
+	_, settings, err := Explain(Flags{}, map[string]string{"DATABASE_URL": "postgres://u:s3cret@db/manager?sslpassword=s3cret&password=s3cret"})
+	if err != nil || strings.Contains(fmt.Sprint(settings), "s3cret") {
+		t.Errorf("%v, %v", settings, err)
+	}
+}
+
+// Whoever says where the database is needs none of the files that only root reads.
+func TestUnreadFilesAreNotNeeded(t *testing.T) {
+	folder := t.TempDir()
+	if err := os.WriteFile(filepath.Join(folder, "database-url"), []byte("postgres://db/manager"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, value := range map[string]string{"DATABASE_URL_FILE": filepath.Join(folder, "database-url"), "CREDENTIALS_DIRECTORY": folder} {
+		if _, err := Load(Flags{}, map[string]string{name: value}, folder); err != nil { // a folder cannot be read
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := Load(Flags{}, nil, folder); err == nil {
+		t.Error("a file that could not be read was passed over")
 	}
 }
