@@ -35,7 +35,11 @@ func checkDatabase(e *environmentOf) []finding {
 	defer cancel()
 	found, err := store.Examine(ctx, database)
 	if err != nil {
-		all := []finding{{"database", fail, err.Error(), "is it the right one? Run doctor as root; restore a backup if the file is damaged"}}
+		fix := "is it the right one? Run doctor as root; restore a backup if the file is damaged"
+		if store.Locked(err) {
+			fix = "another program has locked it: fuser -v shows which one; end that"
+		}
+		all := []finding{{"database", fail, err.Error(), fix}}
 		if database.URL == "" {
 			all = append(all, checkDisk(filepath.Dir(database.Path))) // a read-only one is often why
 		}
@@ -45,7 +49,9 @@ func checkDatabase(e *environmentOf) []finding {
 	if database.URL != "" {
 		return append(all, finding{"database", fine, database.String() + " answers", ""})
 	}
-	if found.Damage != nil {
+	if store.Locked(found.Damage) {
+		all = append(all, finding{"database file", fail, found.Damage.Error(), "another program has locked it: fuser -v shows which one; end that"})
+	} else if found.Damage != nil {
 		all = append(all, finding{"database file", fail, found.Damage.Error(), "stop the manager and restore a backup: opensource-manager restore FILE"})
 	} else {
 		all = append(all, finding{"database file", fine, fmt.Sprintf("%s: %s, whole, journal %s", database.Path, size(found.Bytes), found.JournalMode), ""})
@@ -214,14 +220,9 @@ func checkClock(e *environmentOf) []finding {
 	if e.mistakes != nil {
 		return found
 	}
-	s, err := store.Open(e, server.DatabaseOf(e.config), store.Options{Log: e.log})
+	agents, err := store.ExamineAgents(e, server.DatabaseOf(e.config))
 	if err != nil {
 		return found // told by the check of the database
-	}
-	defer s.Close()
-	agents, _, err := s.ListAgents(e, store.AgentFilter{}, store.ListOptions{Limit: store.All})
-	if err != nil {
-		return append(found, finding{"agents' clocks", fail, err.Error(), ""})
 	}
 	return append(found, compareClocks(agents, time.Now())...)
 }

@@ -1,16 +1,21 @@
 package main
 
 import (
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"opensource.internal/manager/internal/store"
+	"opensource.internal/manager/internal/store/storetest"
 )
 
 // findings are what doctor finds, as "state message → fix", by check.
@@ -159,5 +164,66 @@ func TestClocksOfAgents(t *testing.T) {
 		if got != test.state {
 			t.Errorf("%s: %q, want %q", name, got, test.state)
 		}
+	}
+}
+
+// contentOf is every file of a folder, with its content.
+func contentOf(t *testing.T, folder string) map[string]string {
+	t.Helper()
+	files, err := os.ReadDir(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]string{}
+	for _, file := range files {
+		content, err := os.ReadFile(filepath.Join(folder, file.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[file.Name()] = string(content)
+	}
+	return all
+}
+
+// Whatever the doctor looks at stays as it is.
+func TestDoctorChangesNothing(t *testing.T) {
+	for name, test := range map[string]struct {
+		make func(*shell, string)
+		want map[string]string
+	}{
+		"a good one": {func(s *shell, _ string) { s.must("", "migrate") }, map[string]string{"database file": "ok", "schema": "ok"}},
+		"another's": {func(s *shell, path string) {
+			if _, err := storetest.Raw(s.t, store.Database{Path: path}).Exec("CREATE TABLE notes (text)"); err != nil {
+				s.t.Fatal(err)
+			}
+		}, map[string]string{"database": "not one of this manager"}},
+		"a text": {func(s *shell, path string) {
+			if err := os.WriteFile(path, []byte(strings.Repeat("hello ", 1000)), 0o640); err != nil {
+				s.t.Fatal(err)
+			}
+		}, map[string]string{"database": "not a database"}},
+		"locked": {func(s *shell, path string) {
+			s.must("", "migrate")
+			db := storetest.Raw(s.t, store.Database{Path: path})
+			db.SetMaxOpenConns(1)
+			if _, err := db.Exec("PRAGMA locking_mode = EXCLUSIVE; BEGIN IMMEDIATE; DELETE FROM sites; COMMIT"); err != nil {
+				s.t.Fatal(err)
+			}
+		}, map[string]string{"database": "another program has locked it"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newFileShell(t)
+			s.t = t
+			test.make(s, filepath.Join(s.env["STATE_DIRECTORY"], "manager.db"))
+			before := contentOf(t, s.env["STATE_DIRECTORY"])
+			found, _ := s.findings()
+			wantFindings(t, found, test.want)
+			if diff := cmp.Diff(slices.Sorted(maps.Keys(before)), slices.Sorted(maps.Keys(contentOf(t, s.env["STATE_DIRECTORY"])))); diff != "" {
+				t.Errorf("files (-before +after):\n%s", diff)
+			}
+			if after := contentOf(t, s.env["STATE_DIRECTORY"]); after["manager.db"] != before["manager.db"] {
+				t.Error("the file is another one")
+			}
+		})
 	}
 }

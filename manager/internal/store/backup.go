@@ -181,7 +181,7 @@ func checkCopy(ctx context.Context, path string) (schema int64, err error) {
 		return 0, err
 	}
 	if schema == 0 || tables != 2 {
-		return 0, errors.New("it is an SQLite database, but not one of this manager")
+		return 0, errForeign
 	}
 	newest, err := newestSchema(migrationsOf("sqlite"))
 	if err != nil {
@@ -236,7 +236,11 @@ type RunningError struct {
 }
 
 func (e *RunningError) Error() string {
-	return fmt.Sprintf("%s is in use by process %d: stop the manager first (systemctl stop opensource-manager)", e.Path, e.PID)
+	by := fmt.Sprintf("process %d", e.PID)
+	if e.PID <= 0 {
+		by = "a process outside of this container"
+	}
+	return fmt.Sprintf("%s is in use by %s: stop the manager first (systemctl stop opensource-manager)", e.Path, by)
 }
 
 // Restored says what Restore has done.

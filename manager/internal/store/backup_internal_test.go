@@ -3,6 +3,7 @@ package store
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"opensource.internal/manager/internal/inventory"
@@ -97,4 +98,18 @@ func TestDamagedDatabaseIsReplacedWithItsLog(t *testing.T) {
 		}
 	}
 	requireSite(t, path, "former")
+}
+
+func TestWhoIsNotSeenIsNotNamed(t *testing.T) {
+	if text := (&RunningError{Path: "/x", PID: 0}).Error(); strings.Contains(text, "process 0") || !strings.Contains(text, "outside of this container") {
+		t.Error(text)
+	}
+}
+
+func TestFolderThatIsMissing(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "state")
+	err := Migrate(t.Context(), Database{Path: filepath.Join(folder, "manager.db")})
+	if err == nil || !strings.Contains(err.Error(), "STATE_DIRECTORY") || !strings.Contains(err.Error(), "install -d") {
+		t.Error(err)
+	}
 }

@@ -45,6 +45,9 @@ type engine interface {
 	writer() (*gorm.DB, error)
 	// reader opens the pool of connections that read.
 	reader() (*gorm.DB, error)
+	// spectator opens a connection that changes nothing, not even the files of a
+	// database that nobody has open.
+	spectator() (*gorm.DB, error)
 	// prober opens a connection of its own for one attempt to write, which
 	// waits no longer than probeWait for somebody else's.
 	prober() (*gorm.DB, error)

@@ -4,14 +4,13 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"net/url"
 	"os"
 )
 
 // Examination is how a database is found, without changing it.
 type Examination struct {
 	Schema, Newest int64  // its schema, and that of this program
-	JournalMode    string // of an SQLite file; "wal" as a rule
+	JournalMode    string // of an SQLite file; "wal", or "rollback" of one that is not the manager's
 	Bytes          int64  // of an SQLite file and its log
 	Damage         error  // what a quick check of an SQLite file has found
 }
@@ -37,14 +36,41 @@ func Examine(ctx context.Context, database Database) (Examination, error) {
 			e.Bytes += info.Size()
 		}
 	}
-	db, err := sql.Open("sqlite3", sqliteFile(database.Path).dataSource(url.Values{"_query_only": {"1"}}))
+	file := sqliteFile(database.Path)
+	e.JournalMode = file.journalMode()
+	db, err := sql.Open("sqlite3", file.untouched())
 	if err != nil {
 		return e, err
 	}
 	defer db.Close()
-	if err := db.QueryRowContext(ctx, "PRAGMA journal_mode").Scan(&e.JournalMode); err != nil {
-		return e, fmt.Errorf("read journal mode: %w", err)
-	}
 	e.Damage = checkIntegrity(ctx, db, "quick_check")
 	return e, nil
 }
+
+// ExamineAgents reads the agents of a database of the current schema, without
+// changing it.
+func ExamineAgents(ctx context.Context, database Database) (agents []Agent, err error) {
+	engine, err := database.engine()
+	if err != nil {
+		return nil, err
+	}
+	if err := requireSchema(ctx, engine, database); err != nil {
+		return nil, err
+	}
+	db, err := engine.spectator()
+	if err != nil {
+		return nil, fmt.Errorf("open database %s: %w", database, err)
+	}
+	pool, err := db.DB()
+	if err != nil {
+		return nil, err
+	}
+	defer pool.Close()
+	if err := db.WithContext(ctx).Order("id").Find(&agents).Error; err != nil {
+		return nil, fmt.Errorf("read agents: %w", err)
+	}
+	return agents, nil
+}
+
+// Locked reports whether an error means that another program holds a database.
+func Locked(err error) bool { return busy(err) }

@@ -24,6 +24,9 @@ const lockWait = time.Minute
 func lockMigration(ctx context.Context, path string) (unlock func(), err error) {
 	lockPath := path + ".lock"
 	file, err := os.OpenFile(lockPath, os.O_CREATE|os.O_RDWR|unix.O_NOFOLLOW, fileMode)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, missingFolder(path)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("open lock file: %w", err)
 	}
@@ -46,6 +49,12 @@ func lockMigration(ctx context.Context, path string) (unlock func(), err error) 
 		case <-time.After(50 * time.Millisecond):
 		}
 	}
+}
+
+// missingFolder says that there is no folder for a database.
+func missingFolder(path string) error {
+	folder := filepath.Dir(path)
+	return fmt.Errorf("the folder %s of the database does not exist: set STATE_DIRECTORY or DATABASE to another place, or create it (install -d -m 0750 -o opensource-manager -g opensource-manager %s): %w", folder, folder, fs.ErrNotExist)
 }
 
 // createFile creates an empty database file if there is none. SQLite gives its

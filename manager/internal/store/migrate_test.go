@@ -193,6 +193,16 @@ func TestOpenRefusesOtherSchemas(t *testing.T) {
 	if _, err := db.Exec("CREATE TABLE something (x)"); err != nil {
 		t.Fatal(err)
 	}
+	const foreign = "not one of this manager"
+	if _, err := store.Open(t.Context(), store.Database{Path: path}, store.Options{}); err == nil || !strings.Contains(err.Error(), foreign) {
+		t.Errorf("another program's: %v", err)
+	}
+	if err := store.Migrate(t.Context(), store.Database{Path: path}); err == nil || !strings.Contains(err.Error(), foreign) {
+		t.Errorf("another program's was migrated: %v", err)
+	}
+	if _, err := db.Exec("DROP TABLE something"); err != nil {
+		t.Fatal(err)
+	}
 	var schema *store.SchemaError
 	_, err = store.Open(t.Context(), store.Database{Path: path}, store.Options{})
 	if !errors.As(err, &schema) || schema.Have != 0 || !strings.Contains(err.Error(), "migrate") {

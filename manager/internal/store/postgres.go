@@ -86,6 +86,8 @@ func (p *postgresServer) reader() (*gorm.DB, error) {
 	return p.open(config, max(8, 2*runtime.NumCPU()))
 }
 
+func (p *postgresServer) spectator() (*gorm.DB, error) { return p.reader() }
+
 func (p *postgresServer) prober() (*gorm.DB, error) {
 	config := p.with("lock_timeout", fmt.Sprint(probeWait.Milliseconds()))
 	return p.open(config, 1)

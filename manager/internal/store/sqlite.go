@@ -39,6 +39,8 @@ func (f sqliteFile) reader() (*gorm.DB, error) {
 	return f.open(max(4, runtime.NumCPU()), url.Values{"_query_only": {"1"}})
 }
 
+func (f sqliteFile) spectator() (*gorm.DB, error) { return openPool(f.untouched(), 1) }
+
 func (f sqliteFile) prober() (*gorm.DB, error) {
 	return f.open(1, url.Values{
 		"_txlock": {"immediate"}, "_synchronous": {"FULL"}, "_busy_timeout": {fmt.Sprint(probeWait.Milliseconds())},
@@ -81,7 +83,11 @@ func (sqliteFile) beat(tx *gorm.DB, beats []Heartbeat) (map[int64]bool, error) {
 }
 
 func (f sqliteFile) open(size int, more url.Values) (*gorm.DB, error) {
-	db, err := sql.Open("sqlite3", f.dataSource(more))
+	return openPool(f.dataSource(more), size)
+}
+
+func openPool(source string, size int) (*gorm.DB, error) {
+	db, err := sql.Open("sqlite3", source)
 	if err != nil {
 		return nil, err
 	}
@@ -138,7 +144,7 @@ func (f sqliteFile) schema(ctx context.Context) (int64, error) {
 	if _, err := os.Stat(string(f)); errors.Is(err, fs.ErrNotExist) {
 		return 0, fmt.Errorf("open database: %s does not exist: run opensource-manager migrate", f)
 	}
-	db, err := sql.Open("sqlite3", f.dataSource(url.Values{"_query_only": {"1"}}))
+	db, err := sql.Open("sqlite3", f.untouched())
 	if err != nil {
 		return 0, fmt.Errorf("open database %s: %w", f, err)
 	}
@@ -147,7 +153,46 @@ func (f sqliteFile) schema(ctx context.Context) (int64, error) {
 	if err != nil {
 		return 0, fmt.Errorf("open database %s: %w", f, err)
 	}
-	return version, nil
+	if version > 0 {
+		return version, nil
+	}
+	var tables int
+	if err := db.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_master WHERE name <> 'goose_db_version' AND name NOT LIKE 'sqlite_%'").Scan(&tables); err != nil {
+		return 0, fmt.Errorf("open database %s: %w", f, err)
+	}
+	if tables > 0 {
+		return 0, fmt.Errorf("open database %s: %w", f, errForeign)
+	}
+	return 0, nil
+}
+
+// errForeign is told of a database of another program.
+var errForeign = errors.New("it is an SQLite database, but not one of this manager")
+
+// untouched opens the file without changing it, or anything beside it. One that
+// is written by a log, and has none, nobody has open: it is read as what cannot
+// change, since SQLite would make a log to read it.
+func (f sqliteFile) untouched() string {
+	source := readOnly(string(f))
+	if _, err := os.Stat(string(f) + "-wal"); errors.Is(err, fs.ErrNotExist) && f.journalMode() == "wal" {
+		source += "&immutable=1"
+	}
+	return source
+}
+
+// journalMode is how the file says that it is written (sqlite.org/fileformat.html,
+// 1.3.3).
+func (f sqliteFile) journalMode() string {
+	file, err := os.Open(string(f))
+	if err != nil {
+		return "unknown"
+	}
+	defer file.Close()
+	header := make([]byte, 20)
+	if _, err := io.ReadFull(file, header); err != nil || header[18] != 2 {
+		return "rollback"
+	}
+	return "wal"
 }
 
 func (f sqliteFile) migrator(ctx context.Context) (*migrator, error) {
@@ -156,6 +201,10 @@ func (f sqliteFile) migrator(ctx context.Context) (*migrator, error) {
 		return nil, err
 	}
 	if err := createFile(string(f)); err != nil {
+		unlock()
+		return nil, err
+	}
+	if _, err := f.schema(ctx); errors.Is(err, errForeign) {
 		unlock()
 		return nil, err
 	}
