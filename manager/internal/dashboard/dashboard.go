@@ -49,6 +49,14 @@ func Register(engine *gin.Engine, o Options) (notFound gin.HandlerFunc) {
 	engine.GET("/agents", d.reader(d.agents))
 	engine.GET("/agents/:id/removals", d.writer(d.removals))
 	engine.POST("/agents/:id/removals", d.writer(d.confirm))
+	engine.GET("/sites", d.reader(d.listSites))
+	engine.GET("/sites/new", d.writer(d.newSite))
+	engine.POST("/sites/new", d.writer(d.createSite))
+	engine.GET("/sites/:id", d.reader(d.site))
+	engine.GET("/sites/:id/edit", d.writer(d.editSite))
+	engine.POST("/sites/:id/edit", d.writer(d.updateSite))
+	engine.GET("/sites/:id/delete", d.writer(d.askDeleteSite))
+	engine.POST("/sites/:id/delete", d.writer(d.deleteSite))
 	engine.GET("/assets/*file", gin.WrapH(http.StripPrefix("/assets/", d.assets)))
 	return d.notFound
 }

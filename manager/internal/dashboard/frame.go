@@ -53,6 +53,7 @@ type section struct{ Path, Title, Icon string }
 // sections are the navigation. A page that is made adds its line here.
 var sections = []section{
 	{"/agents", "Agents", "network"},
+	{"/sites", "Sites", "house"},
 }
 
 // link is the address of a page below the prefix.

@@ -1,0 +1,326 @@
+package dashboard
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/a-h/templ"
+
+	"opensource.internal/manager/internal/auth"
+	"opensource.internal/manager/internal/store"
+)
+
+// form is a record as people edit it. Its fields point into the record, so the
+// same list shows the record, reads what was typed into it, and says where the
+// store's faults belong.
+type form struct {
+	Fields  []*field
+	Submit  string // what the button says
+	Cancel  string // where the other one leads, below the prefix
+	Version string // of the record as it was shown; empty for a new one
+	// Faults belong to no field.
+	Faults []string
+	// Changed is what somebody else has made of the record meanwhile: the fields
+	// that are other than what was typed.
+	Changed []*field
+}
+
+// field is one input. Its Name is the JSON name that the API has for it: that is
+// what faults are named by.
+type field struct {
+	Name, Label, Hint string
+	Required          bool
+	Kind              fieldKind
+	Options           []option // of a choice
+
+	Value string // what is shown
+	Now   string // what is stored, if somebody else has changed it
+	Fault string
+	store func(typed string) error
+}
+
+type fieldKind string
+
+const (
+	textInput   fieldKind = "text"
+	numberInput fieldKind = "number"
+	choiceInput fieldKind = "choice"
+	checkInput  fieldKind = "check"
+)
+
+// option is one of those that a field lets choose from.
+type option struct{ Value, Label string }
+
+// text is a field for a text; optional unless required is called.
+func text(name, label string, value *string) *field {
+	return &field{Name: name, Label: label, Kind: textInput, Value: *value, store: func(typed string) error {
+		*value = typed
+		return nil
+	}}
+}
+
+// number is a field for a number. One that is not set is 0.
+func number[N int | int64](name, label string, value *N) *field {
+	shown := ""
+	if *value != 0 {
+		shown = strconv.FormatInt(int64(*value), 10)
+	}
+	return &field{Name: name, Label: label, Kind: numberInput, Value: shown, store: func(typed string) error {
+		*value = 0
+		if typed == "" {
+			return nil
+		}
+		n, err := strconv.ParseInt(typed, 10, 64)
+		if err != nil || int64(N(n)) != n {
+			return fmt.Errorf("%q is not a whole number", typed)
+		}
+		*value = N(n)
+		return nil
+	}}
+}
+
+// choice is a field for one of several texts.
+func choice(name, label string, value *string, options ...option) *field {
+	f := text(name, label, value)
+	f.Kind, f.Options = choiceInput, options
+	return f
+}
+
+// record is a field for the id of another record, nil if it is none; the options
+// are their ids and names.
+func record(name, label string, value **int64, options ...option) *field {
+	shown := ""
+	if *value != nil {
+		shown = strconv.FormatInt(**value, 10)
+	}
+	return &field{Name: name, Label: label, Kind: choiceInput, Options: options, Value: shown, store: func(typed string) error {
+		*value = nil
+		if typed == "" {
+			return nil
+		}
+		id, err := strconv.ParseInt(typed, 10, 64)
+		if err != nil {
+			return errors.New("choose one of the list")
+		}
+		*value = &id
+		return nil
+	}}
+}
+
+// check is a field for yes or no.
+func check(name, label string, value *bool) *field {
+	shown := ""
+	if *value {
+		shown = "on"
+	}
+	return &field{Name: name, Label: label, Kind: checkInput, Value: shown, store: func(typed string) error {
+		*value = typed != ""
+		return nil
+	}}
+}
+
+func (f *field) required() *field        { f.Required = true; return f }
+func (f *field) hint(text string) *field { f.Hint = text; return f }
+
+// id is the field's in the page.
+func (f *field) id() string { return "field-" + f.Name }
+
+// describedBy names what is said about the field beside its label.
+func (f *field) describedBy() string {
+	ids := ""
+	if f.Hint != "" {
+		ids = f.id() + "-hint"
+	}
+	if f.Fault != "" {
+		ids += " " + f.id() + "-fault"
+	}
+	return ids
+}
+
+// shown is a value as people read it.
+func (f *field) shown(value string) string {
+	for _, o := range f.Options {
+		if o.Value == value {
+			return o.Label
+		}
+	}
+	switch {
+	case f.Kind == checkInput && value != "":
+		return "yes"
+	case f.Kind == checkInput:
+		return "no"
+	case value == "":
+		return "not set"
+	}
+	return value
+}
+
+// read stores what was typed into the record the fields point into.
+func (f *form) read(typed url.Values) error {
+	faults := map[string]string{}
+	f.Version = typed.Get("version")
+	for _, field := range f.Fields {
+		field.Value = typed.Get(field.Name)
+		if err := field.store(field.Value); err != nil {
+			faults[field.Name] = err.Error()
+		}
+	}
+	if len(faults) > 0 {
+		return &store.InvalidError{Fields: faults}
+	}
+	return nil
+}
+
+// refused puts an error to where it belongs in the form, if it is about what was
+// typed, and returns the status of the answer; 0 if it is not.
+func (f *form) refused(err error) (status int) {
+	var invalid *store.InvalidError
+	var credential *auth.FieldError
+	var conflict *store.ConflictError
+	var stale *staleError
+	switch {
+	case errors.As(err, &invalid):
+		for name, fault := range invalid.Fields {
+			f.fault(name, fault)
+		}
+		return http.StatusUnprocessableEntity
+	case errors.As(err, &credential):
+		f.fault(credential.Field, credential.Err.Error())
+		return http.StatusUnprocessableEntity
+	case errors.As(err, &conflict):
+		f.fault(conflict.Field, conflict.Message)
+		return http.StatusConflict
+	case errors.As(err, &stale):
+		f.compare(stale)
+		return http.StatusConflict
+	}
+	return 0
+}
+
+func (f *form) fault(name, text string) {
+	for _, field := range f.Fields {
+		if field.Name == name {
+			field.Fault = text
+			return
+		}
+	}
+	if name != "" {
+		text = name + ": " + text
+	}
+	f.Faults = append(f.Faults, text)
+}
+
+// compare shows what the record has become. The form is of that version then: who
+// saves it again means it.
+func (f *form) compare(stale *staleError) {
+	f.Version = stale.Version
+	for i, now := range stale.Fields {
+		if field := f.Fields[i]; now.Value != field.Value {
+			field.Now = field.shown(now.Value)
+			f.Changed = append(f.Changed, field)
+		}
+	}
+}
+
+// faulty are the fields with a fault, for the summary.
+func (f *form) faulty() []*field {
+	var faulty []*field
+	for _, field := range f.Fields {
+		if field.Fault != "" {
+			faulty = append(faulty, field)
+		}
+	}
+	return faulty
+}
+
+// staleError says that a record is not the one any more that was looked at.
+type staleError struct {
+	Version string   // of what it is now
+	Fields  []*field // that show it
+}
+
+func (*staleError) Error() string { return "changed by somebody else meanwhile" }
+
+// version names the content of a record.
+func version(record any) string {
+	content, _ := json.Marshal(record) // records of ours can be
+	sum := sha256.Sum256(content)
+	return hex.EncodeToString(sum[:12])
+}
+
+// changing is for the store's Update functions: it puts what was typed into the
+// record as it is stored, unless that is another one than the person has seen.
+// fields lists the fields of a record.
+func changing[T any](shown *form, typed url.Values, fields func(*T) []*field) func(*T) error {
+	return func(stored *T) error {
+		is := version(*stored)
+		now := fields(stored)
+		shown.Fields = fields(stored)
+		if err := shown.read(typed); err != nil {
+			return err
+		}
+		if shown.Version != is {
+			return &staleError{Version: is, Fields: now}
+		}
+		return nil
+	}
+}
+
+// typed is what was sent with a form.
+func (v *visit) typed() (url.Values, error) {
+	if err := v.Request.ParseForm(); err != nil {
+		return nil, &store.ConflictError{Message: "the form could not be read"}
+	}
+	return v.Request.PostForm, nil
+}
+
+// vanishing is a deletion to be confirmed. It names what goes with the record.
+type vanishing struct {
+	What    string // `site "lab"`
+	Groups  []vanishingGroup
+	Keeps   string // what stays, if that is not plain
+	Cancel  string // below the prefix
+	Version string
+	Changed bool // since it was looked at
+}
+
+type vanishingGroup struct {
+	Title string
+	Names []string
+}
+
+// add names what goes with the record, if there is anything.
+func (d *vanishing) add(title string, names []string) {
+	if len(names) > 0 {
+		d.Groups = append(d.Groups, vanishingGroup{title, names})
+	}
+}
+
+// seen reports whether the person has looked at what there is now.
+func (d *vanishing) seen(typed url.Values) bool {
+	d.Version = version(d.Groups)
+	d.Changed = typed.Get("version") != d.Version
+	return !d.Changed
+}
+
+// described says to a screen reader what stands beside a field.
+func described(f *field) templ.Attributes {
+	attributes := templ.Attributes{}
+	if ids := f.describedBy(); ids != "" {
+		attributes["aria-describedby"] = strings.TrimSpace(ids)
+	}
+	if f.Fault != "" {
+		attributes["aria-invalid"] = "true"
+	}
+	if f.Required {
+		attributes["aria-required"] = "true"
+	}
+	return attributes
+}

@@ -1,0 +1,337 @@
+package dashboard
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"opensource.internal/manager/internal/inventory"
+	"opensource.internal/manager/internal/prose"
+	"opensource.internal/manager/internal/store"
+)
+
+// sitesCrumb is above every page about a site.
+var sitesCrumb = crumb{"Sites", "/sites"}
+
+func sitePath(id int64) string { return fmt.Sprintf("/sites/%d", id) }
+
+// siteFields are what an administrator sets of a site.
+func siteFields(s *inventory.Site) []*field {
+	return []*field{
+		text("name", "Name", &s.Name).required(),
+		text("internalDomain", "Internal domain", &s.InternalDomain).hint("Such as lab.internal. DNS and DHCP are served once this and the four fields below are set."),
+		text("dhcpRange", "DHCP range", &s.DHCPRange).hint("First and last address, such as 192.0.2.100,192.0.2.200"),
+		text("subnetMask", "Subnet mask", &s.SubnetMask).hint("Such as 255.255.255.0"),
+		text("gateway", "Gateway", &s.Gateway),
+		text("dnsForwarders", "DNS forwarders", &s.DNSForwarders).hint("Where other names are asked for, such as 9.9.9.9,1.1.1.1"),
+		text("externalIp", "External address", &s.ExternalIP).hint("Where the site is reached from outside"),
+		text("volumesRoot", "Folder of the volumes", &s.VolumesRoot).hint("If empty: " + inventory.DefaultVolumesRoot),
+		text("portRange", "External ports", &s.PortRange).hint("Ports are given to TCP and UDP services from here. If empty: " + inventory.DefaultPortRange),
+		choice("publishing", "Publishing", &s.Publishing,
+			option{inventory.PublishAuto, "Agents get every change with their next check-in"},
+			option{inventory.PublishManual, "Changes wait until they are published"}),
+	}
+}
+
+// sitesView is the list of sites.
+type sitesView struct {
+	Rows     []siteRow
+	Search   string
+	CanWrite bool
+}
+
+type siteRow struct {
+	ID                    int64
+	Name, Domain, Network string
+	Agents                []siteAgent
+	Waiting               string
+}
+
+type siteAgent struct {
+	ID            int64
+	Host          string
+	Status, Class string
+	Age           string
+	LastSeen      string
+}
+
+func (d *dashboard) listSites(v *visit) error {
+	ctx := v.Request.Context()
+	view := sitesView{Search: v.Query("q"), CanWrite: v.canWrite()}
+	all := store.ListOptions{Limit: store.All}
+	sites, _, err := d.store.ListSites(ctx, store.SiteFilter{}, store.ListOptions{Limit: store.All, Sort: "name", Search: view.Search})
+	if err != nil {
+		return err
+	}
+	agents, _, err := d.store.ListAgents(ctx, store.AgentFilter{}, all)
+	if err != nil {
+		return err
+	}
+	held, err := d.held(ctx, sites, v.Now)
+	if err != nil {
+		return err
+	}
+	of := map[int64][]siteAgent{}
+	for _, a := range agents {
+		of[a.SiteID] = append(of[a.SiteID], describeSiteAgent(v, a))
+	}
+	for _, s := range sites {
+		view.Rows = append(view.Rows, siteRow{ID: s.ID, Name: s.Name, Domain: s.InternalDomain, Network: s.DHCPRange, Agents: of[s.ID], Waiting: held[s.ID]})
+	}
+	p := v.page("Sites", "/sites")
+	p.Topics, p.Every = []string{"sites", "agents", "events"}, agentsEvery
+	return v.show(http.StatusOK, p, sitesPage(p, view))
+}
+
+func describeSiteAgent(v *visit, a store.Agent) siteAgent {
+	presence := a.Presence(v.Now)
+	return siteAgent{
+		ID: a.ID, Host: a.Hostname, Status: string(presence), Class: presenceClass(presence),
+		Age: ago(a.Age(v.Now)), LastSeen: a.LastSeenAt.UTC().Format(machineTime),
+	}
+}
+
+// siteView is all about one site.
+type siteView struct {
+	ID       int64
+	Name     string
+	Facts    []fact
+	Held     string
+	Agents   []siteAgent
+	Nodes    []string
+	Counts   string
+	Domains  []string
+	CanWrite bool
+}
+
+func (d *dashboard) site(v *visit) error {
+	ctx := v.Request.Context()
+	s, err := d.siteOf(v)
+	if err != nil {
+		return err
+	}
+	within, err := d.within(ctx, s)
+	if err != nil {
+		return err
+	}
+	held, err := d.held(ctx, []store.Site{s}, v.Now)
+	if err != nil {
+		return err
+	}
+	view := siteView{ID: s.ID, Name: s.Name, Held: held[s.ID], CanWrite: v.canWrite()}
+	for _, f := range siteFields(&s.Site)[1:] {
+		value := f.Value
+		if f.Kind == choiceInput {
+			value = f.shown(value)
+		}
+		view.Facts = append(view.Facts, fact{f.Label, value})
+	}
+	for _, a := range within.agents {
+		view.Agents = append(view.Agents, describeSiteAgent(v, a))
+	}
+	for _, n := range within.nodes {
+		view.Nodes = append(view.Nodes, n.Name)
+	}
+	for _, e := range within.domains {
+		view.Domains = append(view.Domains, readable(e.Name))
+	}
+	view.Counts = prose.Counted(len(within.containers), "container") + ", " + prose.Counted(len(within.services), "service") + ", " + prose.Counted(len(within.volumes), "volume")
+	p := v.page(s.Name, "/sites", sitesCrumb)
+	p.Topics, p.Every = []string{"site:" + strconv.FormatInt(s.ID, 10)}, agentsEvery
+	return v.show(http.StatusOK, p, sitePage(p, view))
+}
+
+func (d *dashboard) newSite(v *visit) error {
+	var s inventory.Site
+	return d.showSiteForm(v, http.StatusOK, 0, &form{Fields: siteFields(&s)})
+}
+
+func (d *dashboard) createSite(v *visit) error {
+	typed, err := v.typed()
+	if err != nil {
+		return err
+	}
+	var wanted inventory.Site
+	f := &form{Fields: siteFields(&wanted)}
+	var created store.Site
+	if err = f.read(typed); err == nil {
+		created, err = d.store.CreateSite(v.Request.Context(), wanted)
+	}
+	if err == nil && created.Publishing == inventory.PublishManual {
+		err = d.snapshots.Settle(v.Request.Context(), created.ID)
+	}
+	if status := f.refused(err); status != 0 {
+		return d.showSiteForm(v, status, 0, f)
+	}
+	if err != nil {
+		return err
+	}
+	return v.goTo(sitePath(created.ID), "The site was created.")
+}
+
+func (d *dashboard) editSite(v *visit) error {
+	s, err := d.siteOf(v)
+	if err != nil {
+		return err
+	}
+	return d.showSiteForm(v, http.StatusOK, s.ID, &form{Version: version(s.Site), Fields: siteFields(&s.Site)})
+}
+
+func (d *dashboard) updateSite(v *visit) error {
+	s, err := d.siteOf(v)
+	if err != nil {
+		return err
+	}
+	typed, err := v.typed()
+	if err != nil {
+		return err
+	}
+	// What was changed before somebody wants to look at changes is not one of them.
+	if typed.Get("publishing") == inventory.PublishManual {
+		if err := d.snapshots.Settle(v.Request.Context(), s.ID); err != nil {
+			return err
+		}
+	}
+	f := &form{}
+	_, err = d.store.UpdateSite(v.Request.Context(), s.ID, changing(f, typed, siteFields))
+	if status := f.refused(err); status != 0 {
+		return d.showSiteForm(v, status, s.ID, f)
+	}
+	if err != nil {
+		return err
+	}
+	return v.goTo(sitePath(s.ID), "The site was saved.")
+}
+
+// showSiteForm shows the form for a site, a new one if it has no id.
+func (d *dashboard) showSiteForm(v *visit, status int, id int64, f *form) error {
+	p := v.page("New site", "/sites", sitesCrumb)
+	f.Submit, f.Cancel = "Create the site", "/sites"
+	if id != 0 {
+		p = v.page("Edit the site", "/sites", sitesCrumb, crumb{"Site " + strconv.FormatInt(id, 10), sitePath(id)})
+		f.Submit, f.Cancel = "Save", sitePath(id)
+	}
+	return v.show(status, p, recordForm(p, f))
+}
+
+// askDeleteSite names what would vanish with a site.
+func (d *dashboard) askDeleteSite(v *visit) error {
+	_, view, err := d.vanishingSite(v)
+	if err != nil {
+		return err
+	}
+	view.Version = version(view.Groups)
+	return d.showDeletion(v, http.StatusOK, view)
+}
+
+func (d *dashboard) deleteSite(v *visit) error {
+	s, view, err := d.vanishingSite(v)
+	if err != nil {
+		return err
+	}
+	typed, err := v.typed()
+	if err != nil {
+		return err
+	}
+	if !view.seen(typed) {
+		return d.showDeletion(v, http.StatusConflict, view)
+	}
+	if err := d.store.DeleteSite(v.Request.Context(), s.ID, true); err != nil {
+		return err
+	}
+	return v.goTo("/sites", fmt.Sprintf("The site %q was deleted.", s.Name))
+}
+
+func (d *dashboard) showDeletion(v *visit, status int, view vanishing) error {
+	p := v.page("Delete the "+view.What+"?", "/sites", sitesCrumb)
+	return v.show(status, p, deletion(p, view))
+}
+
+func (d *dashboard) vanishingSite(v *visit) (store.Site, vanishing, error) {
+	s, err := d.siteOf(v)
+	if err != nil {
+		return s, vanishing{}, err
+	}
+	within, err := d.within(v.Request.Context(), s)
+	if err != nil {
+		return s, vanishing{}, err
+	}
+	view := vanishing{What: fmt.Sprintf("site %q", s.Name), Cancel: sitePath(s.ID)}
+	view.add("Nodes", names(within.nodes, func(n store.Node) string { return n.Name }))
+	view.add("Containers", names(within.containers, func(c store.Container) string { return c.Hostname }))
+	view.add("Services", names(within.services, serviceName))
+	view.add("Volumes", names(within.volumes, func(v store.Volume) string { return v.HostPath }))
+	view.add("Agents", names(within.agents, func(a store.Agent) string { return a.Hostname }))
+	view.add("API keys", names(within.keys, func(k store.APIKey) string { return k.Name }))
+	view.Keeps = "Its revisions go, too. Files in the volumes stay on the site's host, and what runs there goes on until somebody stops it."
+	if len(within.domains) > 0 {
+		view.Keeps += " External domains stay, without a site of their own."
+	}
+	return s, view, nil
+}
+
+func names[T any](rows []T, name func(T) string) []string {
+	var all []string
+	for _, row := range rows {
+		all = append(all, name(row))
+	}
+	return all
+}
+
+// serviceName is how a service is named among those of its site.
+func serviceName(s store.Service) string {
+	switch s.Type {
+	case inventory.ServiceHTTP:
+		return fmt.Sprintf("HTTP %s (port %d)", s.ExternalHostname, s.InternalPort)
+	case inventory.ServiceTransport:
+		return fmt.Sprintf("%s port %d", strings.ToUpper(s.Protocol), s.ExternalPort)
+	}
+	return s.RecordType + " " + s.DNSName
+}
+
+// contents are all records of a site.
+type contents struct {
+	nodes      []store.Node
+	containers []store.Container
+	services   []store.Service
+	volumes    []store.Volume
+	agents     []store.Agent
+	keys       []store.APIKey
+	domains    []store.ExternalDomain
+}
+
+// within reads what is in a site.
+func (d *dashboard) within(ctx context.Context, s store.Site) (c contents, err error) {
+	all := store.ListOptions{Limit: store.All}
+	if c.nodes, _, err = d.store.ListNodes(ctx, store.NodeFilter{SiteID: s.ID}, all); err != nil {
+		return c, err
+	}
+	if c.containers, _, err = d.store.ListContainers(ctx, store.ContainerFilter{SiteID: s.ID}, all); err != nil {
+		return c, err
+	}
+	if c.services, _, err = d.store.ListServices(ctx, store.ServiceFilter{SiteID: s.ID}, all); err != nil {
+		return c, err
+	}
+	if c.volumes, _, err = d.store.ListVolumes(ctx, store.VolumeFilter{SiteID: s.ID}, all); err != nil {
+		return c, err
+	}
+	if c.agents, _, err = d.store.ListAgents(ctx, store.AgentFilter{SiteID: s.ID}, all); err != nil {
+		return c, err
+	}
+	if c.keys, _, err = d.store.ListAPIKeys(ctx, store.APIKeyFilter{SiteID: s.ID}, all); err != nil {
+		return c, err
+	}
+	c.domains, _, err = d.store.ListExternalDomains(ctx, store.ExternalDomainFilter{DefaultSiteID: s.ID}, all)
+	return c, err
+}
+
+// siteOf is the site of the address.
+func (d *dashboard) siteOf(v *visit) (store.Site, error) {
+	id, err := v.id()
+	if err != nil {
+		return store.Site{}, err
+	}
+	return d.store.GetSite(v.Request.Context(), id)
+}
