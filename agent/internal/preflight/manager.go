@@ -247,7 +247,10 @@ func (m *Manager) key(ctx context.Context, siteID int64) Finding {
 	if siteID != 0 { // the settings do say it
 		site = strconv.FormatInt(siteID, 10)
 	}
-	makeOne := "on the manager: opensource-manager apikey create --role agent --site " + site + "; then set API_KEY"
+	makeOne := "on the manager: opensource-manager enroll " + site + "; then give the command that it prints: sudo opensource-agent enroll --manager URL --token T"
+	if m.Key != "" {
+		makeOne += " --force"
+	}
 	var told struct {
 		Data *struct {
 			Name   string `json:"name"`
@@ -270,7 +273,7 @@ func (m *Manager) key(ctx context.Context, siteID int64) Finding {
 	who := told.Data
 	switch {
 	case who.Hostname != "" && m.Hostname != "" && who.Hostname != m.Hostname:
-		return fail("on the manager: opensource-manager enroll "+site+"; then give the command that it prints, with --force",
+		return fail(makeOne,
 			"%q is the key of the host %q, and this host is %q", who.Name, who.Hostname, m.Hostname)
 	case who.Role == "agent" && who.SiteID != nil && *who.SiteID == siteID:
 		return ok("%q, of the agent of site %d", who.Name, siteID)

@@ -118,7 +118,7 @@ func TestManager(t *testing.T) {
 		},
 		"a wrong key": {
 			says(200, healthy), says(401, `{"error":{"code":"unauthorized","message":"x"}}`), "k",
-			[]string{answers, clock, ready, "FAIL  API key: the manager does not know it … To do: on the manager: opensource-manager apikey create --role agent --site 7"},
+			[]string{answers, clock, ready, "FAIL  API key: the manager does not know it … To do: on the manager: opensource-manager enroll 7; then give the command that it prints: sudo opensource-agent enroll --manager URL --token T --force"},
 		},
 		"no key on the manager's own host": {
 			says(200, healthy), says(401, `{"error":{}}`), "",
@@ -174,8 +174,8 @@ func TestManagerElsewhereNeedsAKey(t *testing.T) {
 		return &http.Response{StatusCode: 401, Header: http.Header{}, Body: http.NoBody}, nil
 	})
 	m := &Manager{URL: u, Transport: answers401}
-	wantLines(t, list(m.key(t.Context(), 7)), "FAIL  : none is set. To do: on the manager: opensource-manager apikey create")
-	wantLines(t, list(m.key(t.Context(), 0)), "FAIL  : none is set. To do: on the manager: opensource-manager apikey create --role agent --site N; then set API_KEY")
+	wantLines(t, list(m.key(t.Context(), 7)), "FAIL  : none is set. To do: on the manager: opensource-manager enroll 7; ")
+	wantLines(t, list(m.key(t.Context(), 0)), "FAIL  : none is set. To do: on the manager: opensource-manager enroll N; then give the command that it prints: sudo opensource-agent enroll --manager URL --token T")
 	m.Transport = roundTrip(func(*http.Request) (*http.Response, error) {
 		header := http.Header{"Content-Type": {"application/json"}}
 		return &http.Response{StatusCode: 200, Header: header, Body: io.NopCloser(strings.NewReader(rightKey))}, nil

@@ -39,7 +39,7 @@ func (c enrollCommand) Run(e *environmentOf) error {
 		}
 		command := auth.InstallCommand(e.config.PublicURL.String(), token)
 		if c.JSON {
-			return e.printJSON(show.NewEnrollment{Enrollment: show.EnrollmentOf(row), Token: token, Command: command})
+			return e.printJSON(show.NewEnrollment{Enrollment: show.EnrollmentOf(row), Token: token, Command: &command})
 		}
 		fmt.Fprintf(e.stderr, "On the host, in the folder of the agent's package, until %s:\n", row.ExpiresAt.UTC().Format(time.RFC3339))
 		_, err = fmt.Fprintln(e.stdout, command)

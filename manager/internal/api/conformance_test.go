@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -254,6 +255,26 @@ func TestEveryOperationRefusesAsDescribed(t *testing.T) {
 	}
 }
 
+// Whoever has tried too many wrong keys is told to wait, wherever they go on.
+func TestEveryOperationRefusesWhoIsLockedOut(t *testing.T) {
+	w := newWorld(t)
+	wrong := http.Header{"X-Api-Key": {"osk_wrong"}}
+	for range 100 {
+		if w.Do(t, "GET", "/api/v1/sites", nil, wrong).Status == 429 {
+			break
+		}
+	}
+	for _, o := range w.Describe(t).Operations {
+		if o.Security != nil {
+			continue // needs no key
+		}
+		answer := w.Do(t, o.Method, "/api/v1"+w.path(t, o), bodyOrNone(requests(o)[0]), wrong)
+		if fault := servertest.Error(t, answer); answer.Status != 429 || fault.Code != "too_many_requests" || answer.Header.Get("Retry-After") == "" {
+			t.Errorf("%s %s: %d %s", o.Method, o.Path, answer.Status, answer.Body)
+		}
+	}
+}
+
 // isStream reports whether an operation answers without end.
 func isStream(o servertest.Operation) bool {
 	_, stream := o.Responses["200"].Content["text/event-stream"]
@@ -287,6 +308,35 @@ func TestExamplesAreValid(t *testing.T) {
 		}
 		for status, response := range o.Responses {
 			validate(response.Content, "responses", status)
+			wantCodesOf(t, o, status, response.Content["application/json"])
+		}
+	}
+}
+
+// wantCodesOf holds the examples of errors against the table of errors: each has
+// the status that its code has, and words that say more than the table does.
+func wantCodesOf(t *testing.T, o servertest.Operation, status string, shown servertest.Media) {
+	t.Helper()
+	if status < "400" {
+		return
+	}
+	guide, err := os.ReadFile("../../../docs/usage/api.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, example := range examplesOf(shown) {
+		var answer struct {
+			Error *struct{ Code, Message string }
+		}
+		if err := json.Unmarshal([]byte(example), &answer); err != nil || answer.Error == nil {
+			continue // what is not ready answers with its record
+		}
+		row := fmt.Sprintf("| %s | `%s` | ", status, answer.Error.Code)
+		if !strings.Contains(string(guide), row) {
+			t.Errorf("%s %s: an example of %s has the code %s", o.Method, o.Path, status, answer.Error.Code)
+		}
+		if strings.Contains(string(guide), row+answer.Error.Message) {
+			t.Errorf("%s %s: the example of %s is no message but the table's words: %s", o.Method, o.Path, answer.Error.Code, answer.Error.Message)
 		}
 	}
 }

@@ -14,7 +14,7 @@ import (
 
 type enrollmentCreate struct {
 	ByID
-	Body struct {
+	Body *struct {
 		ExpiresIn *string `json:"expiresIn,omitempty" doc:"How long the token may be used: 1m to 7d, 1h if not given" example:"1h"`
 		Hostname  *string `json:"hostname,omitempty" doc:"The only host that may use it" example:"gateway"`
 	}
@@ -35,10 +35,10 @@ func (a *API) listEnrollments(ctx context.Context, in *listEnrollments) (*page[s
 
 func (a *API) createEnrollment(ctx context.Context, in *enrollmentCreate) (*created[show.NewEnrollment], error) {
 	wanted := auth.NewEnrollment{SiteID: in.ID, ExpiresIn: auth.DefaultEnrollment, CreatedBy: principal(ctx).Name}
-	if in.Body.Hostname != nil {
+	if in.Body != nil && in.Body.Hostname != nil {
 		wanted.Hostname = *in.Body.Hostname
 	}
-	if in.Body.ExpiresIn != nil {
+	if in.Body != nil && in.Body.ExpiresIn != nil {
 		var err error
 		if wanted.ExpiresIn, err = inventory.ParseDuration(*in.Body.ExpiresIn); err != nil {
 			return nil, invalidFields(map[string]string{"expiresIn": err.Error()})
@@ -48,16 +48,20 @@ func (a *API) createEnrollment(ctx context.Context, in *enrollmentCreate) (*crea
 	if err != nil {
 		return nil, err
 	}
-	shown := show.NewEnrollment{Enrollment: show.EnrollmentOf(row), Token: token, Command: auth.InstallCommand(a.managerURL(ctx), token)}
+	shown := show.NewEnrollment{Enrollment: show.EnrollmentOf(row), Token: token, Command: a.installCommand(token)}
+	if shown.Command == nil {
+		shown.Note = show.Text("PUBLIC_URL is not set, so there is no command: it is the address at which hosts reach this manager, such as https://manager.example.com")
+	}
 	return &created[show.NewEnrollment]{a.location("enrollments", row.ID), data[show.NewEnrollment]{shown}}, nil
 }
 
-// managerURL is what an agent on another host would use.
-func (a *API) managerURL(ctx context.Context) string {
-	if a.publicURL != nil {
-		return a.publicURL.String()
+// installCommand needs to know how hosts reach the manager. What a request calls
+// it is anybody's word.
+func (a *API) installCommand(token string) *string {
+	if a.publicURL == nil {
+		return nil
 	}
-	return "http://" + auth.RequestOf(ctx).HTTP.Host
+	return show.Text(auth.InstallCommand(a.publicURL.String(), token))
 }
 
 func (a *API) getEnrollment(ctx context.Context, in *ByID) (*answer[show.Enrollment], error) {

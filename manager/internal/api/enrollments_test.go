@@ -68,6 +68,21 @@ func wantFault(t *testing.T, answer servertest.Answer, status int, code string) 
 	}
 }
 
+// The Host header is whatever the client says, and may lead a host to somebody
+// else's manager.
+func TestNoInstallCommandOfTheHostHeader(t *testing.T) {
+	s := servertest.Start(t, servertest.Options{})
+	s.Create(t, "/sites", object{"name": "lab"})
+	answer := s.Call(t, "POST", "/sites/1/enrollments", nil) // no body is needed
+	made := servertest.Data[struct {
+		Token         string
+		Command, Note *string
+	}](t, answer)
+	if answer.Status != 201 || made.Token == "" || made.Command != nil || made.Note == nil || !strings.Contains(*made.Note, "PUBLIC_URL is not set") {
+		t.Errorf("%d %s", answer.Status, answer.Body)
+	}
+}
+
 func TestTokenBecomesTheKeyOfOneHost(t *testing.T) {
 	e := newEnrolling(t)
 	made := e.token(t, object{})

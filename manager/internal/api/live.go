@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"reflect"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -130,23 +129,17 @@ func (s *eventStream) write(text string) error {
 // the others, so its parts are named here.
 func describeLive(description *huma.OpenAPI) {
 	text := &huma.Schema{Type: huma.TypeString}
-	fault := description.Components.Schemas.Schema(reflect.TypeFor[errorBody](), true, "")
-	responses := map[string]*huma.Response{
-		"200": {Description: "The stream", Content: map[string]*huma.MediaType{"text/event-stream": {Schema: text}}},
-	}
-	for status, meaning := range map[string]string{
-		"401": "No valid credentials", "403": "These may not read", "429": "Too many wrong credentials",
-		"500": "A fault of the manager", "503": "Too many are listening, the manager is stopping, or the database is away",
-	} {
-		responses[status] = &huma.Response{Description: meaning, Content: map[string]*huma.MediaType{"application/json": {Schema: fault}}}
-	}
-	description.AddOperation(&huma.Operation{
+	listen := huma.Operation{
 		OperationID: "get-live", Method: http.MethodGet, Path: "/live", Tags: []string{"live"},
 		Summary: "Listen to changes, as server-sent events",
 		Description: "`reset` comes first and means that anything may have changed; `site` has the data " +
 			"`{\"id\", \"etag\"}`, `agent` `{\"id\", \"siteId\"}`, `event` `{\"id\", \"siteId\", \"agentId\", \"kind\"}`. Each says that something is different: read it anew. " +
 			"A client that comes back with the id of its last event gets what it has missed, or `reset`.",
 		Parameters: []*huma.Param{{Name: "Last-Event-ID", In: "header", Description: "The id of the last event the client got", Schema: text}},
-		Responses:  responses,
-	})
+		Responses: map[string]*huma.Response{
+			"200": {Description: "The stream", Content: map[string]*huma.MediaType{"text/event-stream": {Schema: text}}},
+		},
+	}
+	addFaults(&listen, []string{"unauthorized", "forbidden", "too_many_requests", "internal_error", "no_live_stream", "unavailable"})
+	description.AddOperation(&listen)
 }

@@ -38,7 +38,7 @@ func toError(err error) *Error {
 	case errors.As(err, &conflict):
 		return conflicting(conflict)
 	case errors.As(err, &inUse):
-		return &Error{Status: http.StatusConflict, Code: "in_use", Message: inUse.Error() + "; delete these first, or use ?cascade=true where it exists"}
+		return &Error{Status: http.StatusConflict, Code: "in_use", Message: inUse.Error() + "; delete these first, or with it by ?cascade=true"}
 	case errors.Is(err, auth.ErrUnauthorized):
 		return errUnauthorized
 	case errors.Is(err, auth.ErrForbidden):

@@ -47,7 +47,7 @@ func sessionOf(t *testing.T, answer servertest.Answer) string {
 
 func get(t *testing.T, s *servertest.Server, path, cookie string) servertest.Answer {
 	t.Helper()
-	header := http.Header{}
+	header := http.Header{"Accept": {"text/html,application/xhtml+xml,*/*;q=0.8"}} // as browsers do
 	if cookie != "" {
 		header.Set("Cookie", cookie)
 	}
@@ -267,6 +267,12 @@ func TestUnknownPage(t *testing.T) {
 	answer := get(t, s, "/nope", "")
 	if answer.Status != 404 || !strings.Contains(string(answer.Body), "There is no such page") {
 		t.Errorf("%d %s", answer.Status, answer.Body)
+	}
+	for _, accept := range []string{"*/*", "application/json"} { // no browser
+		answer := s.Do(t, "GET", "/nope", nil, http.Header{"Accept": {accept}})
+		if fault := servertest.Error(t, answer); answer.Status != 404 || fault.Code != "not_found" {
+			t.Errorf("%s: %d %s", accept, answer.Status, answer.Body)
+		}
 	}
 }
 

@@ -50,7 +50,7 @@ func newRouter(c config.Config, version string, p parts) http.Handler {
 	})
 	noPage := dashboard.Register(engine, dashboard.Options{Store: p.store, Auth: p.auth, Snapshots: p.snapshots, Log: p.log, PublicURL: c.PublicURL})
 	engine.NoRoute(func(c *gin.Context) {
-		if isAPI(c.Request.URL) {
+		if isAPI(c.Request.URL) || !strings.Contains(c.GetHeader("Accept"), "text/html") {
 			api.NoRoute(c.Writer, c.Request)
 			return
 		}

@@ -24,8 +24,9 @@ type Enrollment struct {
 // NewEnrollment is the one answer that shows the token itself.
 type NewEnrollment struct {
 	Enrollment
-	Token   string `json:"token" doc:"Shown only now"`
-	Command string `json:"command" doc:"What to type on the host, beside the agent's package"`
+	Token   string  `json:"token" doc:"Shown only now"`
+	Command *string `json:"command" doc:"What to type on the host, beside the agent's package; null without PUBLIC_URL" example:"sudo opensource-agent enroll --manager 'https://manager.example.com' --token ost_…"`
+	Note    *string `json:"note" doc:"Why there is no command, and what to set; null if there is one"`
 }
 
 // EnrollmentOf shows a token.
