@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"github.com/gin-gonic/gin"
 )
 
 func TestNoAssetIsMissing(t *testing.T) {
@@ -18,6 +20,17 @@ func TestNoAssetIsMissing(t *testing.T) {
 	}
 	if got := readAssets(fstest.MapFS{"assets/style.css": {}}).missing; !slices.Equal(got, vendored) {
 		t.Errorf("of an empty folder %v are missing", got)
+	}
+}
+
+func TestAManagerWithoutAssetsSaysSo(t *testing.T) {
+	d := &dashboard{assets: readAssets(fstest.MapFS{"assets/style.css": {}})}
+	answer := httptest.NewRecorder()
+	c, _ := gin.CreateTestContext(answer)
+	c.Request = httptest.NewRequest("GET", "/agents", nil)
+	d.showError(c, 200, "title", "text")
+	if answer.Code != 503 || !strings.Contains(answer.Body.String(), "Run `make assets`") || strings.Contains(answer.Body.String(), "<html") {
+		t.Errorf("%d %s", answer.Code, answer.Body)
 	}
 }
 

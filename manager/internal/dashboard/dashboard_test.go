@@ -184,6 +184,10 @@ func TestNothingInlineAndAStrictPolicy(t *testing.T) {
 		{s, "/agents", cookie},
 		{s, "/sign-in", ""},
 		{s, "/nope", cookie},
+		{s, "/sites", cookie},
+		{s, "/sites/1", cookie},
+		{s, "/sites/1/edit", cookie},
+		{s, "/sites/1/delete", cookie},
 		{states, "/agents", statesCookie},
 		{held.Server, held.removals, signIn(t, held.Server)},
 	} {

@@ -155,4 +155,11 @@ func TestSitesInABrowser(t *testing.T) {
 	b.press(t, "Cancel")
 	b.open(t, "/sites")
 	looked(t, b, "sites")
+	b.until(t, `document.getElementById("live").textContent === "Live"`)
+	eval[bool](t, b, `(() => { const q = document.getElementById("q"); q.focus(); q.value = "half a wo"; return true; })()`)
+	s.Create(t, "/sites", object{"name": "appeared while typing"})
+	b.reads(t, "appeared while typing")
+	if got := eval[string](t, b, `document.activeElement.id + " " + document.getElementById("q").value`); got != "q half a wo" {
+		t.Errorf("what is typed is lost: %q", got)
+	}
 }
