@@ -33,6 +33,20 @@ func auditOf(t *testing.T, s *servertest.Server, query string) []auditLine {
 	return servertest.Data[[]auditLine](t, s.Call(t, "GET", "/audit"+query, nil))
 }
 
+func TestTimesAreShownByExample(t *testing.T) {
+	s := servertest.Start(t, servertest.Options{})
+	for path, field := range map[string]string{"/events?since=junk": "since", "/audit?until=yesterday": "until"} {
+		answer := s.Call(t, "GET", path, nil)
+		if fault := servertest.Error(t, answer); answer.Status != 422 || fault.Fields[field] != "must be a time such as 2026-01-31T12:00:00Z" {
+			t.Errorf("%s: %d %s", path, answer.Status, answer.Body)
+		}
+	}
+	answer := s.Call(t, "POST", "/api-keys", object{"name": "x", "role": "viewer", "expiresAt": "tomorrow"})
+	if fault := servertest.Error(t, answer); fault.Fields["expiresAt"] != "must be a time such as 2026-01-31T12:00:00Z" {
+		t.Errorf("%d %s", answer.Status, answer.Body)
+	}
+}
+
 func TestAuditOfRequests(t *testing.T) {
 	s := servertest.Start(t, servertest.Options{})
 	site := s.Create(t, "/sites", object{"name": "lab"})

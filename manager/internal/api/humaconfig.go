@@ -23,6 +23,7 @@ func init() {
 	huma.ValidateStrictCasing = true
 	validation.MsgUnexpectedProperty = "is not a field of this record"
 	validation.MsgExpectedRequiredProperty = missing + "%s"
+	validation.MsgExpectedRFC3339DateTime = notATime
 	validation.MsgExpectedMinimumNumber = "must be at least %v"
 	validation.MsgExpectedMaximumNumber = "must be at most %v"
 	validation.MsgExpectedMinLength = "must have at least %d characters"
@@ -36,6 +37,9 @@ func init() {
 // missing begins huma's word on a required field that is not there: only the
 // message, not the location, names the field.
 const missing = "missing: "
+
+// notATime shows by example how a time is written.
+const notATime = "must be a time such as 2026-01-31T12:00:00Z"
 
 // humaConfig sets huma up: JSON only, no schema links in answers, and none of
 // its own pages (they load scripts from elsewhere). APIs made from one config
@@ -113,6 +117,9 @@ func validationError(errs []error) *Error {
 		fault := detail.Message
 		if name, ok := strings.CutPrefix(fault, missing); ok {
 			field, fault = name, "is required"
+		}
+		if strings.HasPrefix(fault, "invalid date/time") { // and goes on with the form as Go has it
+			fault = notATime
 		}
 		if _, named := fields[field]; !named {
 			fields[field] = fault
