@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 
 	"opensource.internal/manager/internal/manifest"
 	"opensource.internal/manager/internal/store"
@@ -141,7 +140,7 @@ func ownPort(listen string) []int {
 }
 
 type exportCommand struct {
-	Sites []string `arg:"" optional:"" placeholder:"SITE" help:"Names of sites."`
+	Sites []string `arg:"" optional:"" placeholder:"SITE" help:"Sites, by id or by name."`
 	All   bool     `help:"All sites and all external domains."`
 	JSON  bool     `name:"json" help:"Print JSON."`
 }
@@ -161,11 +160,12 @@ func (c exportCommand) Run(e *environmentOf) error {
 		return usageError{errors.New("name the sites to export, or give --all (see --help)")}
 	}
 	return e.withStore(func(s *store.Store) error {
-		present, err := s.Read(e, store.Scope{Names: c.Sites, All: c.All})
+		ids, err := c.find(e, s)
 		if err != nil {
 			return err
 		}
-		if err := c.requireFound(present); err != nil {
+		present, err := s.Read(e, store.Scope{IDs: ids, All: c.All})
+		if err != nil {
 			return err
 		}
 		format := manifest.YAML
@@ -181,17 +181,15 @@ func (c exportCommand) Run(e *environmentOf) error {
 	})
 }
 
-// requireFound names every site that does not exist.
-func (c exportCommand) requireFound(present store.Contents) error {
+// find finds the sites, and names every one that does not exist.
+func (c exportCommand) find(e *environmentOf, s *store.Store) (ids []int64, err error) {
 	var missing []error
-	for _, name := range c.Sites {
-		found := false
-		for _, site := range present.Sites {
-			found = found || strings.EqualFold(site.Name, name)
+	for _, text := range c.Sites {
+		site, err := findSite(e, s, text)
+		if err != nil {
+			missing = append(missing, err)
 		}
-		if !found {
-			missing = append(missing, fmt.Errorf("there is no site %q", name))
-		}
+		ids = append(ids, site.ID)
 	}
-	return errors.Join(missing...)
+	return ids, errors.Join(missing...)
 }

@@ -43,7 +43,7 @@ func TestApplyAndExport(t *testing.T) {
 	if got := s.must("", "apply", "-f", file); !strings.HasSuffix(got, "3 created, 0 changed, 0 deleted\n") {
 		t.Error(got)
 	}
-	for _, args := range [][]string{{"export", "LAB"}, {"export", "--all"}, {"export", "--all", "--json"}} {
+	for _, args := range [][]string{{"export", "LAB"}, {"export", "1"}, {"export", "--all"}, {"export", "--all", "--json"}} {
 		if got := s.must(s.must("", args...), "apply", "-f", "-", "--prune"); got != "no changes\n" {
 			t.Errorf("%v: %s", args, got)
 		}
