@@ -82,7 +82,7 @@ var restricted = []struct {
 	},
 	{
 		what: module + "/internal/preview", why: "what is shown of snapshots is read through the package snapshot",
-		by: []string{"internal/preview", "internal/snapshot", "internal/show", "internal/api", "cmd/opensource-manager"},
+		by: []string{"internal/preview", "internal/snapshot", "internal/show", "internal/api", "internal/dashboard", "cmd/opensource-manager"},
 	},
 	{
 		what: module + "/internal/show", why: "the JSON forms are what the API answers and the command line prints",

@@ -21,6 +21,7 @@ type Options struct {
 	Snapshots *snapshot.Cache
 	Log       *slog.Logger
 	PublicURL *url.URL // nil if not set
+	Version   string   // the manager's own
 }
 
 type dashboard struct {
@@ -29,6 +30,7 @@ type dashboard struct {
 	snapshots *snapshot.Cache
 	log       *slog.Logger
 	publicURL *url.URL
+	version   string
 	prefix    string
 	assets    assets
 }
@@ -36,7 +38,7 @@ type dashboard struct {
 // Register adds the pages to a router and returns the one for pages that do
 // not exist.
 func Register(engine *gin.Engine, o Options) (notFound gin.HandlerFunc) {
-	d := &dashboard{store: o.Store, auth: o.Auth, snapshots: o.Snapshots, log: o.Log, publicURL: o.PublicURL, assets: loadAssets()}
+	d := &dashboard{store: o.Store, auth: o.Auth, snapshots: o.Snapshots, log: o.Log, publicURL: o.PublicURL, version: o.Version, assets: loadAssets()}
 	if o.PublicURL != nil {
 		d.prefix = o.PublicURL.Path
 	}
@@ -47,6 +49,10 @@ func Register(engine *gin.Engine, o Options) (notFound gin.HandlerFunc) {
 	engine.GET(CallbackPath, d.comeBack)
 	engine.POST("/sign-out", d.signOut)
 	engine.GET("/agents", d.reader(d.agents))
+	engine.GET("/agents/:id", d.reader(d.agent))
+	engine.GET("/agents/:id/events", d.reader(d.agentEvents))
+	engine.GET("/agents/:id/delete", d.writer(d.askForgetAgent))
+	engine.POST("/agents/:id/delete", d.writer(d.forgetAgent))
 	engine.GET("/agents/:id/removals", d.writer(d.removals))
 	engine.POST("/agents/:id/removals", d.writer(d.confirm))
 	engine.GET("/sites", d.reader(d.listSites))

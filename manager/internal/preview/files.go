@@ -30,6 +30,8 @@ type Service struct {
 type File struct {
 	Path    string `json:"path" example:"/etc/nginx/nginx.conf"`
 	Content string `json:"content"`
+	// Lines says which record a line was made of, by its number from 1.
+	Lines map[int]render.Record `json:"-"`
 }
 
 // revisionPlace is put where a rendered file has its own digest. That covers
@@ -87,7 +89,7 @@ func shown(name string, result render.Result) Service {
 		if result.Revision != "" {
 			content = blank.Replace(content)
 		}
-		service.Files = append(service.Files, File{Path: file.Path, Content: content})
+		service.Files = append(service.Files, File{Path: file.Path, Content: content, Lines: file.Lines})
 	}
 	return service
 }

@@ -27,6 +27,10 @@ type Host struct {
 	DNSMasq      *checkin.DNSMasqInfo
 	IPv6         bool
 	Certificates map[string]checkin.Certificate
+	// Refused are records that were left out there. Those that were kept as
+	// before are rendered as Before has them, if it is known.
+	Refused []checkin.QuarantinedItem
+	Before  *checkin.Snapshot
 }
 
 // assumed is Debian 13 with everything from its archive.
@@ -60,6 +64,10 @@ var resolver = netip.MustParseAddr("192.0.2.53")
 func (h Host) facts() render.Facts {
 	facts := render.Facts{
 		IPv6: h.IPv6, Certificates: map[string]render.CertificateFact{}, Resolvers: []netip.Addr{resolver}, Paths: render.DefaultPaths(),
+		Refused: map[render.Record]render.Refusal{}, Before: h.Before,
+	}
+	for _, item := range h.Refused {
+		facts.Refused[render.Record{Kind: item.Kind, ID: item.ID, Name: item.Name}] = render.Refusal{Reason: item.Reason, Previous: !item.KeptPrevious}
 	}
 	if h.NGINX != nil {
 		facts.NGINX = render.NGINXFacts{Version: versionOf(h.NGINX.Version), HTTP3: h.NGINX.HTTP3, Stream: h.NGINX.Stream}
