@@ -138,7 +138,7 @@ func (c *Client) hint(status int, code string) string {
 	case code == "wrong_host":
 		return " (opensource-agent enroll)"
 	case status == http.StatusUnauthorized && c.Key == "":
-		return " (no key was sent: set API_KEY)"
+		return " (no key was sent: opensource-agent enroll, or set API_KEY)"
 	case status == http.StatusUnauthorized:
 		return " (is API_KEY complete, and not revoked?)"
 	case status == http.StatusForbidden:

@@ -132,7 +132,7 @@ func TestRefusedCredentialsComeWithAHint(t *testing.T) {
 		key    string
 		want   string
 	}{
-		{401, "", "set API_KEY"},
+		{401, "", "opensource-agent enroll, or set API_KEY"},
 		{401, "secret-key", "revoked"},
 		{403, "secret-key", "key of this site"},
 		{404, "secret-key", ""},
