@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"reflect"
 	"strconv"
 	"strings"
 	"syscall"
@@ -123,6 +124,8 @@ func execute(ctx context.Context, args []string, env map[string]string, files []
 func commandLine() []kong.Option {
 	return []kong.Option{
 		kong.Name("opensource-manager"),
+		kong.KindMapper(reflect.Int, kong.MapperFunc(wholeNumber)),
+		kong.KindMapper(reflect.Int64, kong.MapperFunc(wholeNumber)),
 		kong.Description("Manages the networking of Proxmox sites. `opensource-manager serve` is the service.\n\n" +
 			"Settings come from flags, the environment and " + config.File + ", the first that has them."),
 		kong.Vars{

@@ -134,6 +134,24 @@ func TestMistakesExitTwo(t *testing.T) {
 	}
 }
 
+func TestNumbersAreToldInPlainWords(t *testing.T) {
+	s := newShell(t)
+	for want, args := range map[string][]string{
+		`<id>: "x" is not a whole number`:                      {"apikey", "rotate", "x"},
+		`<id>: "1.5" is not a whole number`:                    {"apikey", "revoke", "1.5"},
+		`<number>: "first" is not a whole number`:              {"revisions", "show", "lab", "first"},
+		`<number>: "0x1" is not a whole number`:                {"revisions", "diff", "lab", "0x1"},
+		`--from: "99999999999999999999" is not a whole number`: {"revisions", "diff", "lab", "2", "--from", "99999999999999999999"},
+		`[<revision>]: "latest" is not a whole number`:         {"pin", "lab", "latest", "--reason", "x"},
+		`--limit: "all" is not a whole number`:                 {"audit", "--limit", "all"},
+	} {
+		r := s.run("", args...)
+		if r.code != exitUsage || !strings.Contains(r.stderr, want) {
+			t.Errorf("%v: %d %s", args, r.code, r.stderr)
+		}
+	}
+}
+
 func TestAllMistakesOfTheSettingsAtOnce(t *testing.T) {
 	s := newShell(t)
 	s.env["TRUSTED_PROXIES"], s.env["LISTEN"] = "192.0.2.0/24,oops", "nowhere"
