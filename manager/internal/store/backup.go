@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"time"
 
@@ -63,6 +64,7 @@ func Backup(ctx context.Context, database Database, path string, replace bool, p
 // copyBeside copies the database of a data source into a new file beside path
 // and checks it. The file is gone if that fails.
 func copyBeside(ctx context.Context, source, path string, progress func(done, total int)) (copied Copied, err error) {
+	removeAbandoned(path)
 	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.part") // 0600
 	if err != nil {
 		return Copied{}, err
@@ -91,6 +93,26 @@ func copyBeside(ctx context.Context, source, path string, progress func(done, to
 	}
 	copied.Bytes = info.Size()
 	return copied, nil
+}
+
+// abandonedAfter is when a copy that nobody has written to is no longer in the
+// making. A lock on it would tell sooner, but be in SQLite's way on NFS.
+const abandonedAfter = time.Hour
+
+// removeAbandoned removes what copies to path have left behind that were killed.
+// What cannot be removed is in nobody's way.
+func removeAbandoned(path string) {
+	folder := filepath.Dir(path)
+	copies := regexp.MustCompile(`^\.` + regexp.QuoteMeta(filepath.Base(path)) + `\.[0-9]+\.part$`)
+	entries, _ := os.ReadDir(folder)
+	for _, entry := range entries {
+		if !copies.MatchString(entry.Name()) || !entry.Type().IsRegular() {
+			continue
+		}
+		if info, err := entry.Info(); err == nil && time.Since(info.ModTime()) > abandonedAfter {
+			_ = removeDatabase(filepath.Join(folder, entry.Name()))
+		}
+	}
 }
 
 // single is how a file is opened that nobody else knows: in one piece, and

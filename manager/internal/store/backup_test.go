@@ -10,9 +10,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"opensource.internal/agent/checkin"
 	"opensource.internal/manager/internal/inventory"
@@ -107,6 +111,52 @@ func TestBackupUnderLoad(t *testing.T) {
 	}
 	stop()
 	writers.Wait()
+}
+
+// A killed backup or restore cannot remove its copy. The next one to that place
+// does, and nothing else.
+func TestAbandonedCopiesAreRemoved(t *testing.T) {
+	folder := t.TempDir()
+	path, file := filepath.Join(folder, "manager.db"), filepath.Join(folder, "b")
+	openFile(t, path).Close()
+	leave := func(name string, age time.Duration) {
+		t.Helper()
+		left := filepath.Join(folder, name)
+		if err := os.WriteFile(left, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(left, time.Time{}, time.Now().Add(-age)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{".b.123.part", ".b.123.part-journal", ".manager.db.9.part", ".manager.db.9.part-wal", ".manager.db.9.part.lock"} {
+		leave(name, 2*time.Hour)
+	}
+	others := []string{".b.77.part", ".b.x.part", ".bb.123.part", "b.123.part", ".b.123.partial"}
+	for _, name := range others {
+		leave(name, 2*time.Hour)
+	}
+	leave(".b.77.part", 0) // in the making
+	if _, err := store.Backup(t.Context(), store.Database{Path: path}, file, false, nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := store.Restore(t.Context(), store.Database{Path: path}, file); err != nil {
+		t.Fatal(err)
+	}
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var left []string
+	for _, entry := range entries {
+		if strings.Contains(entry.Name(), ".part") {
+			left = append(left, entry.Name())
+		}
+	}
+	slices.Sort(others)
+	if diff := cmp.Diff(others, left); diff != "" {
+		t.Errorf("left (-want +got):\n%s", diff)
+	}
 }
 
 func TestBackupIsOneFile(t *testing.T) {
