@@ -63,8 +63,37 @@ func Register(engine *gin.Engine, o Options) (notFound gin.HandlerFunc) {
 	engine.POST("/sites/:id/edit", d.writer(d.updateSite))
 	engine.GET("/sites/:id/delete", d.writer(d.askDeleteSite))
 	engine.POST("/sites/:id/delete", d.writer(d.deleteSite))
+	engine.GET("/sites/:id/nodes", d.reader(d.listNodes))
+	d.form(engine, "/sites/:id/nodes/new", d.newNode)
+	engine.GET("/nodes/:id", d.reader(d.node))
+	d.form(engine, "/nodes/:id/edit", d.editNode)
+	d.form(engine, "/nodes/:id/delete", d.deleteNode)
+	engine.GET("/sites/:id/containers", d.reader(d.listContainers))
+	d.form(engine, "/sites/:id/containers/new", d.newContainer)
+	engine.GET("/containers/:id", d.reader(d.container))
+	d.form(engine, "/containers/:id/edit", d.editContainer)
+	d.form(engine, "/containers/:id/delete", d.deleteContainer)
+	d.form(engine, "/containers/:id/services/new", d.newService)
+	engine.GET("/services/:id", d.reader(d.service))
+	d.form(engine, "/services/:id/edit", d.editService)
+	d.form(engine, "/services/:id/delete", d.deleteService)
+	d.form(engine, "/containers/:id/volumes/new", d.newVolume)
+	engine.GET("/volumes/:id", d.reader(d.volume))
+	d.form(engine, "/volumes/:id/edit", d.editVolume)
+	d.form(engine, "/volumes/:id/delete", d.deleteVolume)
+	engine.GET("/domains", d.reader(d.listDomains))
+	d.form(engine, "/domains/new", d.newDomain)
+	engine.GET("/domains/:id", d.reader(d.domain))
+	d.form(engine, "/domains/:id/edit", d.editDomain)
+	d.form(engine, "/domains/:id/delete", d.deleteDomain)
 	engine.GET("/assets/*file", gin.WrapH(http.StripPrefix("/assets/", d.assets)))
 	return d.notFound
+}
+
+// form is a page with a form for administrators, which goes to where it is.
+func (d *dashboard) form(engine *gin.Engine, path string, handle handler) {
+	engine.GET(path, d.writer(handle))
+	engine.POST(path, d.writer(handle))
 }
 
 func (d *dashboard) page(title string) page {

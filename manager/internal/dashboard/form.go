@@ -25,6 +25,7 @@ type form struct {
 	Submit  string // what the button says
 	Cancel  string // where the other one leads, below the prefix
 	Version string // of the record as it was shown; empty for a new one
+	Kinds   []kind // forms for records of another type, to go to instead
 	// Faults belong to no field.
 	Faults []string
 	// Changed is what somebody else has made of the record meanwhile: the fields
@@ -112,6 +113,13 @@ func record(name, label string, value **int64, options ...option) *field {
 		*value = &id
 		return nil
 	}}
+}
+
+// parent is a field for the id of another record that there has to be; 0 is none.
+func parent(name, label string, value *int64, options ...option) *field {
+	f := number(name, label, value)
+	f.Kind, f.Options = choiceInput, options
+	return f
 }
 
 // check is a field for yes or no.

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"compress/gzip"
 	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"net/url"
@@ -38,7 +39,7 @@ type page struct {
 	Chart bool
 
 	User   string
-	Flash  string
+	Flash  flash
 	Now    time.Time
 	prefix string
 	assets assets
@@ -54,6 +55,7 @@ type section struct{ Path, Title, Icon string }
 var sections = []section{
 	{"/agents", "Agents", "network"},
 	{"/sites", "Sites", "house"},
+	{"/domains", "Domains", "globe"},
 }
 
 // link is the address of a page below the prefix.
@@ -154,7 +156,7 @@ func (v *visit) show(status int, p page, content templ.Component) error {
 // goTo sends the browser to another page after a form, which says there what was
 // done.
 func (v *visit) goTo(path, done string) error {
-	v.setFlash(done)
+	v.setFlash(flash{Text: done})
 	v.d.goTo(v.Context, path)
 	return nil
 }
@@ -222,28 +224,39 @@ func next(wanted string) string {
 	return wanted
 }
 
+// flash is what a page says was done on the page before.
+type flash struct {
+	Text string
+	Site int64 `json:",omitempty"` // whose revisions show it, and undo it
+}
+
+// revisions are those that show what was done.
+func (f flash) revisions() string { return sitePath(f.Site) + "/revisions" }
+
 // flashCookie holds what the next page says was done, for as long as it takes to
 // get there.
 const flashCookie = "opensource_manager_done"
 
-func (v *visit) setFlash(text string) {
-	if text == "" {
+func (v *visit) setFlash(f flash) {
+	if f.Text == "" {
 		return
 	}
-	http.SetCookie(v.Writer, v.flash(base64.RawURLEncoding.EncodeToString([]byte(text)), 30))
+	content, _ := json.Marshal(f) // can be
+	http.SetCookie(v.Writer, v.flashed(base64.RawURLEncoding.EncodeToString(content), 30))
 }
 
-func (v *visit) takeFlash() string {
+func (v *visit) takeFlash() (f flash) {
 	cookie, err := v.Request.Cookie(flashCookie)
 	if err != nil {
-		return ""
+		return flash{}
 	}
-	http.SetCookie(v.Writer, v.flash("", -1))
-	text, _ := base64.RawURLEncoding.DecodeString(cookie.Value) // what is not ours says nothing
-	return string(text)
+	http.SetCookie(v.Writer, v.flashed("", -1))
+	content, _ := base64.RawURLEncoding.DecodeString(cookie.Value)
+	_ = json.Unmarshal(content, &f) // what is not ours says nothing
+	return f
 }
 
-func (v *visit) flash(value string, seconds int) *http.Cookie {
+func (v *visit) flashed(value string, seconds int) *http.Cookie {
 	return &http.Cookie{
 		Name: flashCookie, Value: value, MaxAge: seconds, Path: cmp.Or(v.d.prefix, "/"), HttpOnly: true, SameSite: http.SameSiteLaxMode,
 		Secure: v.d.publicURL != nil && v.d.publicURL.Scheme == "https",

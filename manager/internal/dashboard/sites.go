@@ -17,6 +17,11 @@ var sitesCrumb = crumb{"Sites", "/sites"}
 
 func sitePath(id int64) string { return fmt.Sprintf("/sites/%d", id) }
 
+func siteCrumb(s store.Site) crumb { return crumb{s.Name, sitePath(s.ID)} }
+
+// siteTopics are what a page shows that is about a site.
+func siteTopics(id int64) []string { return []string{fmt.Sprintf("site:%d", id)} }
+
 // siteFields are what an administrator sets of a site.
 func siteFields(s *inventory.Site) []*field {
 	return []*field{
@@ -97,12 +102,11 @@ func describeSiteAgent(v *visit, a store.Agent) siteAgent {
 type siteView struct {
 	ID       int64
 	Name     string
-	Facts    []fact
+	Facts    []detail
 	Held     string
 	Agents   []siteAgent
-	Nodes    []string
-	Counts   string
-	Domains  []string
+	Contents []crumb
+	Domains  []crumb
 	CanWrite bool
 }
 
@@ -112,35 +116,48 @@ func (d *dashboard) site(v *visit) error {
 	if err != nil {
 		return err
 	}
-	within, err := d.within(ctx, s)
-	if err != nil {
-		return err
-	}
 	held, err := d.held(ctx, []store.Site{s}, v.Now)
 	if err != nil {
 		return err
 	}
-	view := siteView{ID: s.ID, Name: s.Name, Held: held[s.ID], CanWrite: v.canWrite()}
-	for _, f := range siteFields(&s.Site)[1:] {
-		value := f.Value
-		if f.Kind == choiceInput {
-			value = f.shown(value)
-		}
-		view.Facts = append(view.Facts, fact{f.Label, value})
+	view := siteView{ID: s.ID, Name: s.Name, Held: held[s.ID], Facts: details(siteFields(&s.Site)[1:]), CanWrite: v.canWrite()}
+	agents, _, err := d.store.ListAgents(ctx, store.AgentFilter{SiteID: s.ID}, store.ListOptions{Limit: store.All})
+	if err != nil {
+		return err
 	}
-	for _, a := range within.agents {
+	for _, a := range agents {
 		view.Agents = append(view.Agents, describeSiteAgent(v, a))
 	}
-	for _, n := range within.nodes {
-		view.Nodes = append(view.Nodes, n.Name)
+	if view.Contents, err = d.contentsOf(ctx, s); err != nil {
+		return err
 	}
-	for _, e := range within.domains {
-		view.Domains = append(view.Domains, readable(e.Name))
+	domains, _, err := d.store.ListExternalDomains(ctx, store.ExternalDomainFilter{DefaultSiteID: s.ID}, store.ListOptions{Limit: store.All, Sort: "name"})
+	if err != nil {
+		return err
 	}
-	view.Counts = prose.Counted(len(within.containers), "container") + ", " + prose.Counted(len(within.services), "service") + ", " + prose.Counted(len(within.volumes), "volume")
+	for _, e := range domains {
+		view.Domains = append(view.Domains, crumb{readable(e.Name), domainPath(e.ID)})
+	}
 	p := v.page(s.Name, "/sites", sitesCrumb)
 	p.Topics, p.Every = []string{"site:" + strconv.FormatInt(s.ID, 10)}, agentsEvery
 	return v.show(http.StatusOK, p, sitePage(p, view))
+}
+
+// contentsOf leads to what is in a site, by how much there is.
+func (d *dashboard) contentsOf(ctx context.Context, s store.Site) ([]crumb, error) {
+	one := store.ListOptions{Limit: 1}
+	_, nodes, err := d.store.ListNodes(ctx, store.NodeFilter{SiteID: s.ID}, one)
+	if err != nil {
+		return nil, err
+	}
+	_, containers, err := d.store.ListContainers(ctx, store.ContainerFilter{SiteID: s.ID}, one)
+	if err != nil {
+		return nil, err
+	}
+	return []crumb{
+		{prose.Counted(int(nodes), "node"), nodesPath(s.ID)},
+		{prose.Counted(int(containers), "container"), containersPath(s.ID)},
+	}, nil
 }
 
 func (d *dashboard) newSite(v *visit) error {

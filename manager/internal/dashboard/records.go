@@ -1,0 +1,239 @@
+package dashboard
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/a-h/templ"
+
+	"opensource.internal/manager/internal/store"
+)
+
+// What the pages of all records of the inventory share: lists, facts, and what
+// happens to a form.
+
+// cell is what is said of a record in a table or beside a name.
+type cell struct {
+	Text  string
+	Link  string // below the prefix, if there is a page about it
+	Class string // if it is a badge: good, warn, bad, or "neutral"
+	Copy  string // the id of the text, if it has a button that copies it
+	Note  string // muted, below
+}
+
+// detail is a fact about a record.
+type detail struct {
+	Name string
+	cell
+}
+
+// details are the fields of a record as facts.
+func details(fields []*field) []detail {
+	var all []detail
+	for _, f := range fields {
+		all = append(all, detail{f.Label, cell{Text: f.words()}})
+	}
+	return all
+}
+
+// words are the value as people read it, empty if it is not set.
+func (f *field) words() string {
+	if f.Kind == choiceInput || f.Kind == checkInput {
+		return f.shown(f.Value)
+	}
+	return f.Value
+}
+
+// pageSize is how many rows of a list are on a page.
+const pageSize = 50
+
+// listing is one page of a list of records.
+type listing struct {
+	Title   string // of the table, for who cannot see it
+	Columns []column
+	Rows    []row
+	Total   int64
+	Empty   string // what is said if there is nothing
+	New     crumb  // the button for another one, if the visitor may make one
+	Choice  *field // something else to choose by
+
+	Search, Sort string
+	Page         int
+}
+
+// column is one of a list. Sort is what the store sorts it by, if it can.
+type column struct{ Title, Sort string }
+
+// row is one record of a list. The first cell names it.
+type row struct {
+	ID    string
+	Cells []cell
+}
+
+// listing is the page of a list that the address asks for.
+func (v *visit) listing(title string, columns ...column) *listing {
+	l := &listing{Title: title, Columns: columns, Search: searchable(v.Query("q"))}
+	l.Page, _ = strconv.Atoi(v.Query("page")) // 0 if it is none
+	l.Page = min(max(l.Page, 1), 1_000_000)
+	for _, c := range columns {
+		if sort := v.Query("sort"); c.Sort != "" && strings.TrimPrefix(sort, "-") == c.Sort {
+			l.Sort = sort
+		}
+	}
+	return l
+}
+
+// searchable is a text without what no database can look for.
+func searchable(text string) string {
+	return strings.ReplaceAll(strings.ToValidUTF8(text, ""), "\x00", "")
+}
+
+func (l *listing) options() store.ListOptions {
+	return store.ListOptions{Limit: pageSize, Offset: (l.Page - 1) * pageSize, Search: l.Search, Sort: l.Sort}
+}
+
+// chosen reports whether the list shows only some of what there is.
+func (l *listing) chosen() bool {
+	return l.Search != "" || l.Choice != nil && l.Choice.Value != ""
+}
+
+// address is that of the list, sorted otherwise, or of another page of it.
+func (l *listing) address(sort string, page int) templ.SafeURL {
+	query := url.Values{}
+	if l.Search != "" {
+		query.Set("q", l.Search)
+	}
+	if l.Choice != nil && l.Choice.Value != "" {
+		query.Set(l.Choice.Name, l.Choice.Value)
+	}
+	if sort != "" {
+		query.Set("sort", sort)
+	}
+	if page > 1 {
+		query.Set("page", strconv.Itoa(page))
+	}
+	return templ.SafeURL("?" + query.Encode())
+}
+
+// sorted is how a column is sorted: "ascending", "descending" or "none".
+func (l *listing) sorted(c column) string {
+	switch l.Sort {
+	case c.Sort:
+		return "ascending"
+	case "-" + c.Sort:
+		return "descending"
+	}
+	return "none"
+}
+
+// turned is how a column is to be sorted by a click on it.
+func (l *listing) turned(c column) string {
+	if l.Sort == c.Sort {
+		return "-" + c.Sort
+	}
+	return c.Sort
+}
+
+func (l *listing) pages() int { return int((l.Total + pageSize - 1) / pageSize) }
+
+// range says which rows are shown.
+func (l *listing) shown() string {
+	first := (l.Page-1)*pageSize + 1
+	if len(l.Rows) == 0 {
+		return fmt.Sprintf("There is no page %d of this list.", l.Page)
+	}
+	return fmt.Sprintf("%d to %d of %d", first, first+len(l.Rows)-1, l.Total)
+}
+
+// done is what a form has done.
+type done struct {
+	Path string // where one sees it
+	Text string
+	Site int64 // the site whose configuration has changed, 0 if there is none
+}
+
+// fill shows a form, and has what was typed into it saved.
+func (v *visit) fill(p page, f *form, save func(typed url.Values) (done, error)) error {
+	if v.Request.Method != http.MethodPost {
+		return v.show(http.StatusOK, p, recordForm(p, f))
+	}
+	typed, err := v.typed()
+	if err != nil {
+		return err
+	}
+	result, err := save(typed)
+	if status := f.refused(err); status != 0 {
+		return v.show(status, p, recordForm(p, f))
+	}
+	if err != nil {
+		return err
+	}
+	return v.finish(result)
+}
+
+// confirm names what goes with a record, and has it deleted once that was seen.
+func (v *visit) confirm(p page, view vanishing, remove func() (done, error)) error {
+	if v.Request.Method != http.MethodPost {
+		view.Version = version(view.Groups)
+		return v.show(http.StatusOK, p, deletion(p, view))
+	}
+	typed, err := v.typed()
+	if err != nil {
+		return err
+	}
+	if !view.seen(typed) {
+		return v.show(http.StatusConflict, p, deletion(p, view))
+	}
+	result, err := remove()
+	if err != nil {
+		return err
+	}
+	return v.finish(result)
+}
+
+func (v *visit) finish(result done) error {
+	v.setFlash(flash{Text: result.Text, Site: result.Site})
+	v.d.goTo(v.Context, result.Path)
+	return nil
+}
+
+// then is where a form leads: to a page that has sent the visitor to it first,
+// because it needs what is made there.
+func (v *visit) then(path string) string {
+	if wanted := v.Query("then"); wanted != "" && next(wanted) == wanted {
+		return wanted
+	}
+	return path
+}
+
+// withThen is the address of a form that leads back to where it was needed.
+func withThen(path, then string) string {
+	return path + "?" + url.Values{"then": {then}}.Encode()
+}
+
+// changed says what has become of the fields of a record.
+func changed(what string, before, after []*field) string {
+	var changes []string
+	for i, now := range after {
+		if was := before[i]; was.Value != now.Value {
+			changes = append(changes, fmt.Sprintf("%s: %s (was: %s)", now.Label, brief(now.shown(now.Value)), brief(was.shown(was.Value))))
+		}
+	}
+	if len(changes) == 0 {
+		return fmt.Sprintf("Nothing was changed of the %s.", what)
+	}
+	return fmt.Sprintf("The %s was saved. %s.", what, strings.Join(changes, "; "))
+}
+
+// brief cuts a text that would be too long to be read in passing.
+func brief(text string) string {
+	const most = 80
+	if utf8.RuneCountInString(text) <= most {
+		return text
+	}
+	return string([]rune(text)[:most-1]) + "…"
+}
