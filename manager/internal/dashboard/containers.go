@@ -72,8 +72,11 @@ func (d *dashboard) containerListing(v *visit, filter store.ContainerFilter) (*l
 	l.Total = total
 	for _, c := range containers {
 		l.Rows = append(l.Rows, row{fmt.Sprintf("container-%d", c.ID), []cell{
-			{Text: c.Hostname, Link: containerPath(c.ID)}, {Text: c.IPv4Address}, {Text: c.MACAddress},
-			{Text: named[c.NodeID], Link: nodePath(c.NodeID)}, {Text: c.Owner},
+			{Text: c.Hostname, Link: containerPath(c.ID)},
+			{Text: c.IPv4Address},
+			{Text: c.MACAddress},
+			{Text: named[c.NodeID], Link: nodePath(c.NodeID)},
+			{Text: c.Owner},
 		}})
 	}
 	return l, nil

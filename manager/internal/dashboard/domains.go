@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -115,7 +116,9 @@ func (d *dashboard) servicesUnder(v *visit, e store.ExternalDomain) (*listing, e
 		}
 		l.Rows = append(l.Rows, row{fmt.Sprintf("service-%d", s.ID), []cell{
 			{Text: s.ExternalHostname + "." + e.Name, Link: servicePath(s.ID), Note: signInNote(s)},
-			{Text: c.Hostname, Link: containerPath(c.ID)}, {Text: site.Name, Link: sitePath(site.ID)}, {Text: strconv.Itoa(s.InternalPort)},
+			{Text: c.Hostname, Link: containerPath(c.ID)},
+			{Text: site.Name, Link: sitePath(site.ID)},
+			{Text: strconv.Itoa(s.InternalPort)},
 		}})
 	}
 	return l, nil
@@ -154,7 +157,7 @@ func (d *dashboard) editDomain(v *visit) error {
 	f := &form{Version: version(e.ExternalDomain), Fields: fields(&e.ExternalDomain), Submit: "Save", Cancel: path}
 	return v.fill(v.page("Edit the domain", "/domains", domainsCrumb, crumb{readable(e.Name), path}), f, func(typed url.Values) (done, error) {
 		saved, err := d.store.UpdateExternalDomain(v.Request.Context(), e.ID, changing(f, typed, fields))
-		return done{path, changed("domain", before, fields(&saved.ExternalDomain)), siteOfDomain(saved)}, err
+		return done{path, changed("domain", before, fields(&saved.ExternalDomain)), cmp.Or(siteOfDomain(saved), siteOfDomain(e))}, err
 	})
 }
 

@@ -146,7 +146,7 @@ func TestSitesInABrowser(t *testing.T) {
 	b.press(t, "Create the site")
 	b.reads(t, "The site was created.")
 	s.Create(t, "/sites/1/nodes", object{"name": "appeared"})
-	b.reads(t, "appeared")
+	b.reads(t, "1 node")
 	checkIn(t, s, checkin.Request{SiteID: 1, Hostname: strings.Repeat("long-host-name.", 16) + "example", Services: map[string]checkin.ServiceReport{}})
 	b.reads(t, "online")
 	looked(t, b, "site")

@@ -41,8 +41,10 @@ func (d *dashboard) volumesOf(v *visit, c store.Container) (*listing, error) {
 	volumes, _, err := d.store.ListVolumes(v.Request.Context(), store.VolumeFilter{ContainerID: c.ID}, store.ListOptions{Limit: store.All})
 	for _, vol := range volumes {
 		l.Rows = append(l.Rows, row{fmt.Sprintf("volume-%d", vol.ID), []cell{
-			{Text: vol.Name, Link: volumePath(vol.ID)}, {Text: vol.MountPath},
-			{Text: vol.HostPath, Copy: fmt.Sprintf("volume-%d-path", vol.ID)}, volumeStatus(vol),
+			{Text: vol.Name, Link: volumePath(vol.ID)},
+			{Text: vol.MountPath},
+			{Text: vol.HostPath, Copy: fmt.Sprintf("volume-%d-path", vol.ID)},
+			volumeStatus(vol),
 		}})
 	}
 	return l, err
