@@ -110,7 +110,7 @@ func (c *Client) post(ctx context.Context, path string, body []byte, header http
 	}
 	response, err := client.Do(post)
 	if err != nil {
-		return nil, fmt.Errorf("%s %s: %w%s", acts[path], c.URL.Redacted(), withoutURL(err), clockHint(err, time.Now()))
+		return nil, fmt.Errorf("%s %s: %w%s", acts[path], c.URL.Redacted(), withoutURL(err), certificateHint(err, time.Now()))
 	}
 	return response, nil
 }
@@ -118,12 +118,16 @@ func (c *Client) post(ctx context.Context, path string, body []byte, header http
 // acts say what is done at a path.
 var acts = map[string]string{Path: "check in with", EnrollPath: "enroll at"}
 
-// clockHint says what to look at when a certificate is not valid at this time.
-// (The error itself names the time and the limit.)
-func clockHint(err error, now time.Time) string {
+// certificateHint says what to look at when the manager's certificate is not
+// trusted, or not valid at this time. (The error itself names the time and the
+// limit.)
+func certificateHint(err error, now time.Time) string {
 	const setClock = "set the clock with timedatectl, in a container that of its node"
 	var invalid x509.CertificateInvalidError
+	var authority x509.UnknownAuthorityError
 	switch {
+	case errors.As(err, &authority):
+		return " (if that is a private one, give its certificate: enroll --ca-file, else MANAGER_CA_FILE)"
 	case !errors.As(err, &invalid) || invalid.Reason != x509.Expired || invalid.Cert == nil:
 		return ""
 	case now.Before(invalid.Cert.NotBefore):

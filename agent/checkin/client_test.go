@@ -246,7 +246,7 @@ func TestCertificatesOutsideTheirTime(t *testing.T) {
 	}{
 		"not yet valid":    {now.AddDate(1, 0, 0), now.AddDate(2, 0, 0), "is this host's clock behind?"},
 		"expired":          {now.AddDate(-2, 0, 0), now.AddDate(-1, 0, 0), "renew the manager's certificate"},
-		"of the right day": {now.AddDate(-1, 0, 0), now.AddDate(1, 0, 0), "unknown authority"},
+		"of the right day": {now.AddDate(-1, 0, 0), now.AddDate(1, 0, 0), "unknown authority (if that is a private one, give its certificate: enroll --ca-file, else MANAGER_CA_FILE)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := httptest.NewUnstartedServer(http.NotFoundHandler())

@@ -80,7 +80,7 @@ func Load(flags Flags, environ []string) (Config, error) {
 		return Config{}, err
 	}
 	if r.get("SITE_ID") == "" && r.get("MANAGER_URL") == "" && len(r.mistakes) == 0 {
-		return Config{}, fmt.Errorf("not configured yet: set SITE_ID and MANAGER_URL in %s", r.root+File)
+		return Config{}, fmt.Errorf("not configured yet: run opensource-agent enroll, or set SITE_ID and MANAGER_URL in %s", r.root+File)
 	}
 	unread := errors.Join(r.mistakes...)
 	c := r.config(bySystemd)

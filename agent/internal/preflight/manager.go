@@ -47,6 +47,12 @@ func manager(ctx context.Context, o *Options) []Finding {
 		return append(found, *other)
 	}
 	found = append(found, health(answer, o.Manager)...)
+	if o.Manager.Key == "" && o.Root == "" {
+		// (An error is one that systemd's own check tells.)
+		if given, _ := o.Units.HasCredential(ctx, passUnit, "api-key"); given {
+			return append(found, named("API key", ok("only the service sees it, as the systemd credential api-key; the last pass above shows whether it is right"))...)
+		}
+	}
 	return append(found, named("API key", o.Manager.key(ctx, o.SiteID))...)
 }
 

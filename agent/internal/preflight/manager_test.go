@@ -62,7 +62,7 @@ func at(t *testing.T, address string) *Options {
 		t.Fatal(err)
 	}
 	transport := &http.Transport{DisableKeepAlives: true}
-	return &Options{SiteID: 7, Now: time.Now, Manager: &Manager{URL: u, Key: "the-key", UserAgent: "test", Transport: transport, Hostname: "gateway"}}
+	return &Options{SiteID: 7, Now: time.Now, Units: fakeUnits{}, Manager: &Manager{URL: u, Key: "the-key", UserAgent: "test", Transport: transport, Hostname: "gateway"}}
 }
 
 func TestManager(t *testing.T) {
@@ -166,6 +166,15 @@ func TestManager(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestTheKeyIsACredentialOfTheService(t *testing.T) {
+	server := httptest.NewServer(&fakeManager{health: says(200, healthy), session: says(401, "{}")})
+	defer server.Close()
+	o := at(t, server.URL+"/prefix")
+	o.Manager.Key, o.Units = "", fakeUnits{credential: "api-key"}
+	found := manager(t.Context(), o)
+	wantLines(t, found[len(found)-1:], "OK    API key: only the service sees it, as the systemd credential api-key")
 }
 
 func TestManagerElsewhereNeedsAKey(t *testing.T) {

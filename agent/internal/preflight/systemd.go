@@ -17,6 +17,7 @@ type Units interface {
 	UnitFileState(ctx context.Context, unit string) (string, error)
 	NextElapse(ctx context.Context, timer string) (time.Time, error)
 	LastRun(ctx context.Context, service string) (systemd.Run, error)
+	HasCredential(ctx context.Context, service, name string) (bool, error)
 }
 
 const (

@@ -15,6 +15,8 @@ type fakeUnits struct {
 	units map[string]unit // those that are not told are well
 	next  time.Time
 	last  systemd.Run
+
+	credential string // the name of the passes' one
 }
 
 func (f fakeUnits) unit(name string) unit {
@@ -42,6 +44,10 @@ func (f fakeUnits) UnitFileState(_ context.Context, name string) (string, error)
 func (f fakeUnits) NextElapse(context.Context, string) (time.Time, error) { return f.next, f.down }
 
 func (f fakeUnits) LastRun(context.Context, string) (systemd.Run, error) { return f.last, f.down }
+
+func (f fakeUnits) HasCredential(_ context.Context, service, name string) (bool, error) {
+	return service == passUnit && name == f.credential, f.down
+}
 
 func TestSystemd(t *testing.T) {
 	wantLines(t, systemdAnswers(t.Context(), &Options{Units: fakeUnits{}}), "OK    : version 257.9 answers")

@@ -73,6 +73,23 @@ func (m *Manager) NextElapse(ctx context.Context, timer string) (time.Time, erro
 	return next, nil
 }
 
+// HasCredential tells whether a service is given a credential of that name
+// (systemd.exec(5), LoadCredential=), which nobody but the service sees.
+func (m *Manager) HasCredential(ctx context.Context, service, name string) (bool, error) {
+	for _, kind := range []string{"LoadCredential", "LoadCredentialEncrypted"} {
+		credentials, err := property[[][]any](ctx, m, service, "Service", kind)
+		if err != nil {
+			return false, wrap("ask for the credentials of", service, err)
+		}
+		for _, credential := range credentials { // its name, and where it comes from
+			if len(credential) > 0 && credential[0] == name {
+				return true, nil
+			}
+		}
+	}
+	return false, nil
+}
+
 // set tells a time from systemd's ways to say that there is none.
 func set(microseconds uint64) bool { return microseconds != 0 && microseconds < math.MaxInt64/1000 }
 

@@ -74,3 +74,26 @@ func TestLastRun(t *testing.T) {
 		})
 	}
 }
+
+func TestHasCredential(t *testing.T) {
+	type credential struct{ Name, Source string }
+	none, one := []credential{}, []credential{{"other", "/x"}, {"api-key", "/etc/opensource-agent/api-key"}}
+	for name, test := range map[string]struct {
+		plain, encrypted []credential
+		want             bool
+	}{
+		"none":      {none, none, false},
+		"plain":     {one, none, true},
+		"encrypted": {none, one, true},
+		"another":   {one[:1], none, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bus := startBus(t)
+			bus.set("LoadCredential", test.plain)
+			bus.set("LoadCredentialEncrypted", test.encrypted)
+			if got, err := bus.manager(t).HasCredential(t.Context(), unit, "api-key"); err != nil || got != test.want {
+				t.Errorf("got %v, %v", got, err)
+			}
+		})
+	}
+}
