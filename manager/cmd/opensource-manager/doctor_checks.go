@@ -1,8 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -109,6 +111,17 @@ type healthAnswer struct {
 
 var errNotAManager = errors.New("something answers that is no manager")
 
+// authorities are those that this host trusts. Go would trust every certificate
+// of the folder as well, and with it the manager's own, which lies there.
+func authorities() *x509.CertPool {
+	bundle, err := os.ReadFile(cmp.Or(os.Getenv("SSL_CERT_FILE"), "/etc/ssl/certs/ca-certificates.crt"))
+	pool := x509.NewCertPool()
+	if err != nil || !pool.AppendCertsFromPEM(bundle) {
+		return nil // Go's
+	}
+	return pool
+}
+
 // askHealth asks a running manager how it is.
 func askHealth(ctx context.Context, url string) (healthAnswer, error) {
 	ctx, cancel := context.WithTimeout(ctx, checkPatience)
@@ -117,7 +130,13 @@ func askHealth(ctx context.Context, url string) (healthAnswer, error) {
 	if err != nil {
 		return healthAnswer{}, err
 	}
-	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.DisableKeepAlives = true
+	transport.TLSClientConfig = &tls.Config{RootCAs: authorities()}
+	client := http.Client{
+		Transport:     transport,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
 	got, err := client.Do(request)
 	if err != nil {
 		return healthAnswer{}, err

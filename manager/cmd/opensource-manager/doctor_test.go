@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/pem"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -85,6 +86,24 @@ func TestDoctorFindsOthersInThePlaceOfTheManager(t *testing.T) {
 	wantFindings(t, found, map[string]string{"listen": "fail " + strings.TrimPrefix(plain.URL, "http://") + " is taken", "public URL": "MANAGER_CA_FILE"})
 	if code != exitFault {
 		t.Errorf("exit %d", code)
+	}
+}
+
+// The manager's own certificate lies in the folder of certificates that are
+// trusted, as its proxy wants it. Browsers do not trust it for that.
+func TestDoctorTrustsNoCertificateForItsPlace(t *testing.T) {
+	s := newFileShell(t)
+	s.must("", "migrate")
+	secure := httptest.NewTLSServer(http.NotFoundHandler())
+	defer secure.Close()
+	s.env["SSL_CERT_DIR"] = t.TempDir()
+	own := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: secure.Certificate().Raw})
+	if err := os.WriteFile(filepath.Join(s.env["SSL_CERT_DIR"], "manager.crt"), own, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	out, _ := s.program("doctor", "--public-url", secure.URL).Output() // as a process: Go reads the folder once
+	if !strings.Contains(string(out), "agents and browsers refuse this certificate") {
+		t.Errorf("%s", out)
 	}
 }
 
