@@ -465,7 +465,11 @@ func TestTheAgentsPageInABrowser(t *testing.T) {
 	report.Probes = map[string]checkin.Probe{"app.example.com": {Hop: checkin.HopBackend, Message: "dial tcp 192.0.2.101:8080: connect: connection refused"}, "wiki.example.com": {}}
 	report.Guard = &checkin.Guard{Removed: 6, Total: 8, Kind: checkin.GuardServices}
 	a.tell(t, report)
+	if err := a.Store.NoteSilence(t.Context(), time.Now().Add(-time.Hour)); err != nil {
+		t.Fatal(err)
+	}
 	b.reads(t, "nginx refused the change")
+	b.reads(t, "seen, with a failed change in 1")
 	b.reads(t, "← here")
 	looked(t, b, "agent-failed")
 

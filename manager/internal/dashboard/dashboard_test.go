@@ -176,6 +176,8 @@ func TestNothingInlineAndAStrictPolicy(t *testing.T) {
 	s, cookie := populated(t)
 	states, statesCookie := everyState(t)
 	held := newHeldBackSite(t, nil)
+	hostile := newAgentSite(t)
+	agent := hostile.hostile(t)
 	inline := regexp.MustCompile(`(?i)<script(?: defer)?>|<style|\son[a-z]+=["']|\sstyle=|javascript:[^a]|https?://`)
 	for _, page := range []struct {
 		of           *servertest.Server
@@ -190,6 +192,9 @@ func TestNothingInlineAndAStrictPolicy(t *testing.T) {
 		{s, "/sites/1/delete", cookie},
 		{states, "/agents", statesCookie},
 		{held.Server, held.removals, signIn(t, held.Server)},
+		{hostile.Server, agent, hostile.cookie},
+		{hostile.Server, agent + "/events", hostile.cookie},
+		{hostile.Server, agent + "/delete", hostile.cookie},
 	} {
 		path, answer := page.path, get(t, page.of, page.path, page.cookie)
 		policy := answer.Header.Get("Content-Security-Policy")

@@ -14,6 +14,7 @@ func (s *Server) newTasks(c config.Config) *tasks.Runner {
 	return tasks.New(s.Store.NewLease(tasks.LeaseName, tasks.LeaseTerm), s.log,
 		tasks.Task{Name: "delete old revisions", Every: time.Hour, Run: func(ctx context.Context) error { return s.pruneRevisions(ctx, c) }},
 		tasks.Task{Name: "note silent agents", Every: 15 * time.Second, Run: s.markOffline},
+		tasks.Task{Name: "note who is silent", Every: time.Minute, Run: s.noteSilence},
 		tasks.Task{Name: "forget old enrollments", Every: time.Hour, Run: s.forgetEnrollments},
 		tasks.Task{Name: "notify", Every: 5 * time.Second, Run: s.notifier.Run},
 		tasks.Task{Name: "drop old audit entries", Every: 10 * time.Minute, Run: func(ctx context.Context) error {
@@ -33,6 +34,15 @@ func (s *Server) markOffline(ctx context.Context) error {
 		return err
 	}
 	return s.Store.MarkOffline(ctx, since)
+}
+
+// noteSilence keeps how agents checked in during the last day.
+func (s *Server) noteSilence(ctx context.Context) error {
+	since, err := s.Store.UnbrokenSince(ctx, tasks.LeaseName)
+	if err != nil {
+		return err
+	}
+	return s.Store.NoteSilence(ctx, since)
 }
 
 // keptEnrollments is how long it is shown who used a token, and when.

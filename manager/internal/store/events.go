@@ -142,14 +142,12 @@ func writeEvents(tx *gorm.DB, agent Agent, at time.Time, happened ...events.Even
 // failedServices are the services of an agent of which the last that was told is
 // that an apply failed.
 func failedServices(tx *gorm.DB, agentID int64) (map[string]bool, error) {
-	var told []Event
-	err := tx.Where("agent_id = ? AND kind IN ?", agentID, []events.Kind{events.ApplyFailed, events.Stuck, events.ApplyRecovered}).
-		Order("id DESC").Limit(maxEvents).Find(&told).Error
+	told, err := applyEvents(tx, agentID)
 	if err != nil {
-		return nil, fmt.Errorf("read what failed before: %w", err)
+		return nil, err
 	}
 	failed := map[string]bool{}
-	for _, event := range slices.Backward(told) {
+	for _, event := range told {
 		if name, ok := event.Detail["service"].(string); ok {
 			failed[name] = event.Kind != events.ApplyRecovered
 		}
@@ -219,4 +217,21 @@ func markBack(tx *gorm.DB, offline []Agent, heard map[int64]Heartbeat) error {
 		}
 	}
 	return nil
+}
+
+// ApplyEvents returns the latest events of an agent that say when applying failed
+// and worked again, the oldest first.
+func (s *Store) ApplyEvents(ctx context.Context, agentID int64) ([]Event, error) {
+	return applyEvents(s.reader(ctx), agentID)
+}
+
+func applyEvents(tx *gorm.DB, agentID int64) ([]Event, error) {
+	var told []Event
+	err := tx.Where("agent_id = ? AND kind IN ?", agentID, []events.Kind{events.ApplyFailed, events.Stuck, events.ApplyRecovered}).
+		Order("id DESC").Limit(maxEvents).Find(&told).Error
+	if err != nil {
+		return nil, fmt.Errorf("read what failed before: %w", err)
+	}
+	slices.Reverse(told)
+	return told, nil
 }

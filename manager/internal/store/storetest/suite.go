@@ -75,6 +75,7 @@ func Run(t *testing.T, open func(testing.TB) *store.Store) {
 		"logs are kept for a while":              testRetention,
 		"much is dropped at once":                testRetentionOfMany,
 		"back with a heartbeat":                  testBackWithAHeartbeat,
+		"quarters":                               testQuarters,
 		"a report that was missed":               testMissedReport,
 	}
 	for name, test := range tests {
