@@ -86,6 +86,15 @@ func Register(engine *gin.Engine, o Options) (notFound gin.HandlerFunc) {
 	engine.GET("/domains/:id", d.reader(d.domain))
 	d.form(engine, "/domains/:id/edit", d.editDomain)
 	d.form(engine, "/domains/:id/delete", d.deleteDomain)
+	engine.GET("/sites/:id/revisions", d.reader(d.revisions))
+	engine.GET("/sites/:id/revisions/:number", d.reader(d.revision))
+	engine.GET("/sites/:id/diff", d.reader(d.diff))
+	engine.GET("/sites/:id/pending", d.reader(d.pending))
+	engine.POST("/sites/:id/pending", d.writer(d.publish))
+	engine.GET("/sites/:id/pin", d.writer(d.askPin))
+	engine.POST("/sites/:id/pin", d.writer(d.pin))
+	engine.GET("/sites/:id/unpin", d.writer(d.askUnpin))
+	engine.POST("/sites/:id/unpin", d.writer(d.unpin))
 	engine.GET("/assets/*file", gin.WrapH(http.StripPrefix("/assets/", d.assets)))
 	return d.notFound
 }

@@ -37,10 +37,20 @@ type Impact struct {
 	HostNames    Touched `json:"hostNames" doc:"Public names that nginx answers"`
 	Ports        Touched `json:"ports"`
 	Reservations Touched `json:"reservations" doc:"Containers that DHCP gives their address"`
+	DNSRecords   Touched `json:"dnsRecords" doc:"SRV records of the internal domain"`
 	Volumes      Touched `json:"volumes"`
 	// Guard is what agents hold back with their usual setting.
 	Guard *checkin.Guard `json:"guard" doc:"Set if agents hold this back until an administrator confirms it, since it removes so much"`
 	Words []string       `json:"words" nullable:"false" doc:"All this for people"`
+	// Effects are what happens to the services, in words.
+	Effects []ServiceEffect `json:"-"`
+}
+
+// ServiceEffect is what happens to a service.
+type ServiceEffect struct {
+	Service string
+	Effect  Effect
+	Words   string
 }
 
 // Touched are the names of records that something happens to.
@@ -60,7 +70,11 @@ func Compare(before, after checkin.Snapshot, h Host, manager string) Difference 
 	d.Summary = revision.Summarise(d.Changes)
 	d.Impact = impactOf(d.Changes, before, after)
 	d.Impact.NGINX, d.Impact.DNSMasq = effect(is[0], d.Files), effect(is[1], d.Files)
-	d.Impact.Words = d.Impact.words(is)
+	d.Impact.Effects = []ServiceEffect{
+		{nginx, d.Impact.NGINX, effectWords(is[0], d.Impact.NGINX)},
+		{dnsmasq, d.Impact.DNSMasq, effectWords(is[1], d.Impact.DNSMasq)},
+	}
+	d.Impact.Words = d.Impact.words()
 	return d
 }
 
@@ -83,7 +97,7 @@ func effect(service Service, diffs []FileDiff) Effect {
 }
 
 func impactOf(changes []revision.Change, before, after checkin.Snapshot) Impact {
-	i := Impact{HostNames: none(), Ports: none(), Reservations: none(), Volumes: none(), Guard: guardOf(before, after)}
+	i := Impact{HostNames: none(), Ports: none(), Reservations: none(), DNSRecords: none(), Volumes: none(), Guard: guardOf(before, after)}
 	reserved := reservations(after)
 	for _, change := range changes {
 		switch change.Resource {
@@ -93,6 +107,8 @@ func impactOf(changes []revision.Change, before, after checkin.Snapshot) Impact 
 			i.HostNames.add(change, "name")
 		case revision.TransportService:
 			i.Ports.add(change, "externalPort", "protocol")
+		case revision.DNSRecord:
+			i.DNSRecords.add(change, "name", "target")
 		case revision.Volume:
 			i.Volumes.add(change)
 		case revision.Container:
@@ -100,7 +116,7 @@ func impactOf(changes []revision.Change, before, after checkin.Snapshot) Impact 
 		}
 	}
 	if !managesDNSMasq(before) && !managesDNSMasq(after) {
-		i.Reservations = none()
+		i.Reservations, i.DNSRecords = none(), none()
 	}
 	return i
 }
@@ -180,7 +196,7 @@ func guardOf(before, after checkin.Snapshot) *checkin.Guard {
 }
 
 // words puts an impact into sentences.
-func (i Impact) words(services []Service) []string {
+func (i Impact) words() []string {
 	words := []string{}
 	say := func(format string, args ...any) { words = append(words, fmt.Sprintf(format, args...)) }
 	if i.Guard != nil {
@@ -190,11 +206,13 @@ func (i Impact) words(services []Service) []string {
 		}
 		say("Agents hold this back until an administrator confirms it: it removes %d of %d %s.", i.Guard.Removed, i.Guard.Total, what)
 	}
-	words = append(words, effectWords(services[0], i.NGINX), effectWords(services[1], i.DNSMasq))
+	for _, effect := range i.Effects {
+		words = append(words, effect.Words)
+	}
 	for _, touched := range []struct {
 		one string
 		Touched
-	}{{"host name", i.HostNames}, {"port", i.Ports}, {"DHCP reservation", i.Reservations}, {"volume", i.Volumes}} {
+	}{{"host name", i.HostNames}, {"port", i.Ports}, {"DHCP reservation", i.Reservations}, {"SRV record", i.DNSRecords}, {"volume", i.Volumes}} {
 		for _, part := range []struct {
 			names  []string
 			action revision.Action

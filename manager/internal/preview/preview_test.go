@@ -181,7 +181,9 @@ func TestImpact(t *testing.T) {
 		"a record in the main file": {
 			func(s *checkin.Snapshot) {
 				s.Site.DNSRecords = []checkin.DNSRecord{{ID: 1, Type: "SRV", Name: "_sip._tcp", Target: "c1", Port: 5060}}
-			}, "none", "restart", []string{"/etc/dnsmasq.conf"}, nil,
+			}, "none", "restart",
+			[]string{"/etc/dnsmasq.conf"},
+			[]string{"1 SRV record added: _sip._tcp to c1."},
 		},
 		"volumes": {
 			func(s *checkin.Snapshot) {

@@ -1,0 +1,217 @@
+package dashboard
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/a-h/templ"
+
+	"opensource.internal/agent/checkin"
+	"opensource.internal/manager/internal/prose"
+	"opensource.internal/manager/internal/snapshot"
+	"opensource.internal/manager/internal/store"
+)
+
+// arrivalsView is how far a site's content has come: published, received by its
+// agents, in force there.
+type arrivalsView struct {
+	Headline string
+	Class    string
+	Done     int
+	Number   int64
+	How      string // "Published", "Pinned" or "Unpinned"
+	Since    string
+	Age      string
+	Agents   []arrivalView
+}
+
+// arrivalView is how far it has come on one agent.
+type arrivalView struct {
+	ID            int64
+	Host          string
+	Presence      string
+	PresenceClass string
+	Seen, SeenAge string
+	Stage, Class  string // in a word
+	Received      moment
+	Applied       moment
+	Words         string
+	Message       string
+	Link          templ.SafeURL // where a removal is confirmed
+	InForce       bool
+	anchored      string
+}
+
+// moment is a step and, if it is known, when it was taken.
+type moment struct {
+	Done    bool
+	At, Age string
+}
+
+func momentOf(at, now time.Time) moment {
+	return moment{Done: true, At: at.UTC().Format(machineTime), Age: ago(max(0, now.Sub(at)))}
+}
+
+// arrivals tells of each agent whether it has what agents get now.
+func (d *dashboard) arrivals(v *visit, s store.Site, current *snapshot.Current, agents []store.Agent) (arrivalsView, error) {
+	how, since, err := d.since(v, s, current)
+	if err != nil {
+		return arrivalsView{}, err
+	}
+	view := arrivalsView{Number: current.Number, How: how, Since: since.UTC().Format(machineTime), Age: ago(max(0, v.Now.Sub(since)))}
+	for _, a := range agents {
+		arrival := arrivalOf(a, current.ETag, since, v.Now)
+		if a.Report.Guard != nil && !arrival.InForce && v.canWrite() {
+			arrival.Link = d.removalsOf(a.ID)
+		}
+		if arrival.InForce {
+			view.Done++
+		}
+		view.Agents = append(view.Agents, arrival)
+	}
+	view.Headline, view.Class = view.sumUp()
+	return view, nil
+}
+
+func (view arrivalsView) sumUp() (headline, class string) {
+	class = good
+	for _, a := range view.Agents {
+		if !a.InForce && class == good {
+			class = neutral
+		}
+		if a.Class == bad || a.Class == warn && class != bad {
+			class = a.Class
+		}
+	}
+	name := fmt.Sprintf("revision %d", view.Number)
+	switch all := len(view.Agents); {
+	case all == 0:
+		return "No agent has checked in for this site yet.", neutral
+	case view.Done == all && all == 1:
+		return "The agent runs " + name + ".", class
+	case view.Done == all:
+		return fmt.Sprintf("All %d agents run %s.", all, name), class
+	case all == 1:
+		return "The agent does not run " + name + " yet.", class
+	default:
+		return fmt.Sprintf("%d of %s run %s.", view.Done, prose.Counted(all, "agent"), name), class
+	}
+}
+
+// since is when agents began to get what they get now, and by what.
+func (d *dashboard) since(v *visit, s store.Site, current *snapshot.Current) (how string, at time.Time, err error) {
+	if current.Pin != nil {
+		return "Pinned", current.Pin.PinnedAt, nil
+	}
+	row, err := d.store.GetRevision(v.Request.Context(), s.ID, current.Number)
+	if err != nil {
+		return "", time.Time{}, err
+	}
+	unpinned, _, err := d.store.ListAudit(v.Request.Context(), store.AuditFilter{SiteID: s.ID, Action: store.ActionUnpin, Since: row.CreatedAt}, store.ListOptions{Limit: 1})
+	if err != nil {
+		return "", time.Time{}, err
+	}
+	if len(unpinned) > 0 {
+		return "Unpinned", unpinned[0].At, nil
+	}
+	return "Published", row.CreatedAt, nil
+}
+
+// arrivalOf says how far the content of a tag, which agents get since a moment,
+// has come on an agent.
+func arrivalOf(a store.Agent, etag string, since, now time.Time) arrivalView {
+	presence := a.Presence(now)
+	view := arrivalView{
+		ID: a.ID, Host: a.Hostname, Presence: string(presence), PresenceClass: presenceClass(presence),
+		Seen: a.LastSeenAt.UTC().Format(machineTime), SeenAge: ago(a.Age(now)), anchored: fmt.Sprintf("arrival-%d", a.ID),
+	}
+	has := received(a.Report, etag)
+	if len(has) > 0 {
+		view.Received = moment{Done: true}
+	}
+	switch running := a.Report.Running; {
+	case a.Report.Fault != nil:
+		view.Stage, view.Class, view.Words = "unknown", warn, "Its last report could not be read."
+	case running != nil && checkin.SameETag(running.ETag, etag):
+		view.InForce, view.Stage, view.Class = true, "in force", good
+		view.Received, view.Applied = moment{Done: true}, momentOf(running.Since.Add(-clockAhead(a)), now)
+	case a.Report.Guard != nil && (a.Report.Guard.ETag == "" || checkin.SameETag(a.Report.Guard.ETag, etag)):
+		view.Received = moment{Done: true}
+		view.Stage, view.Class = "held back", warn
+		view.Words = "It " + removes(*a.Report.Guard) + ", so an administrator has to confirm that first."
+	case len(has) > 0:
+		view.inPart(a, etag, now)
+	case a.LastSeenAt.After(since) && running == nil && !tellsTags(a.Report):
+		view.Stage, view.Class, view.Words = "unknown", neutral, "It was given it, but it does not tell what it runs: an older agent."
+		view.Received = momentOf(a.LastSeenAt, now)
+	case a.LastSeenAt.After(since):
+		view.Stage, view.Words = "received", "It was given it with its check-in, and has not told yet what became of it."
+		view.Received = momentOf(a.LastSeenAt, now)
+	case presence == store.Offline:
+		view.Stage, view.Class, view.Words = "offline", bad, "It has not checked in since. Look on its host: systemctl status opensource-agent.timer"
+	default:
+		view.Stage, view.Words = "waiting", "It has not checked in since: agents do every 30 seconds."
+	}
+	return view
+}
+
+// inPart tells of an agent that has told to have it, and that not all of it is in
+// force.
+func (view *arrivalView) inPart(a store.Agent, etag string, now time.Time) {
+	var runs, waits []string
+	for _, name := range slices.Sorted(maps.Keys(a.Report.Services)) {
+		service := a.Report.Services[name]
+		switch {
+		case service.Hold != nil:
+			view.Stage, view.Class = "on hold", warn
+			view.Words = describeHold(*service.Hold, now, clockAhead(a)) + " (" + name + ")."
+			return
+		case service.Failing():
+			view.Stage, view.Class = strings.ReplaceAll(string(service.Outcome), "_", " "), bad
+			if view.Stage == "" {
+				view.Stage = "failed"
+			}
+			view.Words = name + ": " + meanings[service.Outcome]
+			view.Message = service.Message
+			return
+		case checkin.SameETag(service.RunningETag, etag):
+			runs = append(runs, name)
+		default:
+			waits = append(waits, name)
+		}
+	}
+	view.Stage = "received"
+	switch {
+	case len(waits) == 0:
+		view.Stage, view.Class = "in part", warn
+		view.Words = "Its services run it, but not every record or volume of it is in force: the list of agents says which."
+	case len(runs) > 0:
+		view.Words = strings.Join(runs, " and ") + " has it in force, " + strings.Join(waits, " and ") + " not yet."
+	default:
+		view.Words = "It is taking it over."
+	}
+}
+
+// received names the services that were given the content of a tag.
+func received(report store.Report, etag string) []string {
+	var names []string
+	for name, service := range report.Services {
+		if checkin.SameETag(service.ReceivedETag, etag) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// tellsTags reports whether an agent says what its services have.
+func tellsTags(report store.Report) bool {
+	for _, service := range report.Services {
+		if service.ReceivedETag != "" || service.RunningETag != "" {
+			return true
+		}
+	}
+	return false
+}
