@@ -156,7 +156,7 @@ containers:
 		{"not closed", site + "nodes: [{name: a}\n", []string{"site.yaml:3:8: sequence end token ']' not found"}},
 		{"a wrong indentation", site + "nodes:\n  - name: a\n   type: none\n", nil},
 		{"a key twice", site + "nodes: []\nnodes: []\n", nil},
-		{"a tab", site + "nodes:\n\t- name: a\n", nil},
+		{"a tab", site + "nodes:\n\t- name: a\n", []string{"site.yaml:4:1: there is a tab: YAML is indented with blanks"}},
 		{"a tag", site + "nodes: !!binary abc\n", []string{"site.yaml:3:8: a manifest has no Tag"}},
 		{"an unknown alias", site + "nodes: *n\n", []string{"site.yaml:3:8: there is no anchor &n before this"}},
 		{"an alias of itself", site + "nodes: &n [*n]\n", nil},

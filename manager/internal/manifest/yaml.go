@@ -3,6 +3,7 @@ package manifest
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/goccy/go-yaml"
@@ -25,7 +26,11 @@ func readYAML(file string, data []byte) ([]*value, error) {
 	var syntax *yaml.SyntaxError
 	switch {
 	case errors.As(err, &syntax) && syntax.Token != nil && syntax.Token.Position != nil:
-		return nil, oneFault(Place{file, syntax.Token.Position.Line, syntax.Token.Position.Column}, "%s", syntax.Message)
+		words := syntax.Message
+		if strings.Contains(words, "\t") { // quoted as it is, and nobody sees it
+			words = "there is a tab: YAML is indented with blanks"
+		}
+		return nil, oneFault(Place{file, syntax.Token.Position.Line, syntax.Token.Position.Column}, "%s", words)
 	case err != nil:
 		return nil, oneFault(Place{File: file}, "not YAML: %v", err)
 	}
