@@ -47,13 +47,33 @@ func (c agentsCommand) list(e *environmentOf, s *store.Store, siteID int64) erro
 	if c.JSON {
 		return e.printJSON(shownAs(rows, show.AgentOf(now, pins)))
 	}
-	return printAgents(e, rows, pins, now)
+	failed, err := failedVolumes(e, s)
+	if err != nil {
+		return err
+	}
+	return printAgents(e, rows, pins, failed, now)
 }
 
-func printAgents(e *environmentOf, agents []store.Agent, pins map[int64]*show.Pin, now time.Time) error {
+// failedVolumes is how many volumes could not be provided, by site: what an agent
+// tells of a volume is kept with the volume.
+func failedVolumes(e *environmentOf, s *store.Store) (map[int64]int, error) {
+	counts, err := s.CountVolumes(e)
+	failed := map[int64]int{}
+	for _, count := range counts {
+		if count.Status == store.VolumeFailed {
+			failed[count.SiteID] = count.Total
+		}
+	}
+	return failed, err
+}
+
+func printAgents(e *environmentOf, agents []store.Agent, pins map[int64]*show.Pin, failedVolumes map[int64]int, now time.Time) error {
 	t := newTable(e.stdout, "ID", "SITE", "HOST", "STATE", "LAST SEEN", "ADDRESS", "VERSION", "PROBLEMS")
 	for _, a := range agents {
 		problems, version := problemsOf(a), ""
+		if n := failedVolumes[a.SiteID]; n > 0 {
+			problems = append(problems, fmt.Sprintf("%d of the site's volumes failed", n))
+		}
 		if pin := pins[a.SiteID]; pin != nil {
 			problems = append(problems, fmt.Sprintf("site pinned to revision %d", pin.Revision))
 		}

@@ -46,6 +46,35 @@ func withAgents(t *testing.T) *shell {
 	return s
 }
 
+// What an agent tells of volumes is not in its report, and yet a problem.
+func TestAgentsShowFailedVolumes(t *testing.T) {
+	s := withAgents(t)
+	opened := s.store()
+	node, err := opened.CreateNode(t.Context(), 1, inventory.Node{Name: "pve1", Type: "proxmox"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	container, err := opened.CreateContainer(t.Context(), 1, inventory.Container{NodeID: node.ID, Hostname: "web"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	volume, err := opened.CreateVolume(t.Context(), container.ID, inventory.Volume{Name: "data", MountPath: "/data", Mode: "rw"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const failed = "1 of the site's volumes failed"
+	if list := s.must("", "agents"); strings.Contains(list, failed) {
+		t.Errorf("a pending volume:\n%s", list)
+	}
+	results := map[int64]checkin.VolumeReport{volume.ID: {Message: "no such mount"}}
+	if _, err := opened.RecordCheckIn(t.Context(), store.CheckIn{SiteID: 1, Hostname: "well", At: time.Now(), Volumes: results}); err != nil {
+		t.Fatal(err)
+	}
+	if list := s.must("", "agents"); !strings.Contains(list, failed) {
+		t.Errorf("%s", list)
+	}
+}
+
 func TestAgents(t *testing.T) {
 	s := withAgents(t)
 	list := s.must("", "agents")

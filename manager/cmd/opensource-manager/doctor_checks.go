@@ -203,7 +203,7 @@ func checkPublicURL(e *environmentOf) []finding {
 	var bad *tls.CertificateVerificationError
 	switch {
 	case errors.As(err, &bad):
-		return []finding{{"public URL", fail, fmt.Sprintf("%s: %v", public, bad.Err), "agents and browsers refuse this certificate: renew it at the proxy, or give agents MANAGER_CA_FILE"}}
+		return []finding{{"public URL", fail, fmt.Sprintf("%s: %v", public, bad.Err), "agents and browsers refuse this certificate: renew it at the proxy; or if its authority is a private one, make it known here (update-ca-certificates) and give agents MANAGER_CA_FILE"}}
 	case err != nil:
 		return []finding{{"public URL", fail, fmt.Sprintf("%s: %v", public, err), "does the name lead to the proxy, and the proxy to " + e.config.Listen + "?"}}
 	}
