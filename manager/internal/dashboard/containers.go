@@ -117,13 +117,13 @@ func (d *dashboard) container(v *visit) error {
 	}
 	view := containerView{Path: containerPath(c.ID), Silent: c.IPv4Address == "", CanWrite: v.canWrite()}
 	view.Details = []detail{
-		{"Node", cell{Text: node.Name, Link: nodePath(node.ID)}},
-		{"IPv4 address", cell{Text: c.IPv4Address, Copy: "address"}},
-		{"MAC address", cell{Text: c.MACAddress, Copy: "mac"}},
-		{"Owner", cell{Text: c.Owner}},
+		{Name: "Node", cell: cell{Text: node.Name, Link: nodePath(node.ID)}},
+		{Name: "IPv4 address", cell: cell{Text: c.IPv4Address, Copy: "address"}},
+		{Name: "MAC address", cell: cell{Text: c.MACAddress, Copy: "mac"}},
+		{Name: "Owner", cell: cell{Text: c.Owner}},
 	}
 	if site.InternalDomain != "" && c.IPv4Address != "" {
-		view.Details = append(view.Details, detail{"Name in the site's DNS", cell{Text: c.Hostname + "." + site.InternalDomain, Copy: "name"}})
+		view.Details = append(view.Details, detail{Name: "Name in the site's DNS", cell: cell{Text: c.Hostname + "." + site.InternalDomain, Copy: "name"}})
 	}
 	if view.Services, err = d.servicesOf(v, site, c); err != nil {
 		return err

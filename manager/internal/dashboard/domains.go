@@ -64,9 +64,10 @@ func siteCell(e store.ExternalDomain, name string) cell {
 
 // domainView is all about one external domain.
 type domainView struct {
-	Path             string
+	Path, Name       string
 	Details          []detail
 	Services         *listing
+	Address          string // of its site, from outside
 	Certificate, Key string // where they are on the hosts
 	CanWrite         bool
 }
@@ -81,13 +82,17 @@ func (d *dashboard) domain(v *visit) error {
 		return err
 	}
 	view := domainView{
-		Path: domainPath(e.ID), CanWrite: v.canWrite(),
+		Path: domainPath(e.ID), Name: e.Name, CanWrite: v.canWrite(),
 		Certificate: "/etc/ssl/certs/" + e.Name + ".crt", Key: "/etc/ssl/private/" + e.Name + ".key",
 	}
 	facts := details(domainFields(sites)(&e.ExternalDomain))
-	facts[0].cell = cell{Text: e.Name, Copy: "name"}
+	facts[0].cell, facts[0].Wide = cell{Text: e.Name, Copy: "name"}, true
 	if e.DefaultSiteID != nil {
-		facts[2].Link = sitePath(*e.DefaultSiteID)
+		site, err := d.store.GetSite(v.Request.Context(), *e.DefaultSiteID)
+		if err != nil {
+			return err
+		}
+		facts[2].Link, view.Address = sitePath(site.ID), site.ExternalIP
 	} else {
 		facts[2].Text = ""
 	}

@@ -78,7 +78,7 @@ func TestWhatIsAllocatedIsShown(t *testing.T) {
 	sent = submit(t, s, "/containers/1/services/new?type=dns", cookie, url.Values{"dnsName": {"_xmpp._tcp"}, "internalPort": {"5222"}})
 	shows(t, then(t, s, cookie, sent), 200, "SRV _xmpp._tcp.lab.internal")
 	sent = submit(t, s, "/containers/1/volumes/new", cookie, url.Values{"name": {"Logs"}, "mountPath": {"/logs"}, "mode": {"ro"}})
-	shows(t, then(t, s, cookie, sent), 200, "waits for the agent", `id="path">/mnt/volumes/site-1/alice/web/logs<`, `-mp0 /mnt/volumes/site-1/alice/web/logs,mp=/logs,ro=1`)
+	shows(t, then(t, s, cookie, sent), 200, "waits for the agent", `id="path">/mnt/volumes/site-1/alice/web/logs<`, `pct set CTID -mp0 /mnt/volumes/site-1/alice/web/logs,mp=/logs,ro=1`)
 	checkIn(t, s, checkin.Request{SiteID: 1, Hostname: "gateway", Services: map[string]checkin.ServiceReport{}, Volumes: map[string]checkin.VolumeReport{
 		"1": {Applied: true}, "2": {Applied: false, Message: "mkdir <b>/mnt</b>: permission denied"},
 	}})

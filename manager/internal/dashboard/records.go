@@ -29,13 +29,14 @@ type cell struct {
 type detail struct {
 	Name string
 	cell
+	Wide bool // may be long: has a line of its own
 }
 
 // details are the fields of a record as facts.
 func details(fields []*field) []detail {
 	var all []detail
 	for _, f := range fields {
-		all = append(all, detail{f.Label, cell{Text: f.words()}})
+		all = append(all, detail{Name: f.Label, cell: cell{Text: f.words()}})
 	}
 	return all
 }

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"opensource.internal/agent/checkin"
 	"opensource.internal/manager/internal/inventory"
 	"opensource.internal/manager/internal/store"
 )
@@ -72,7 +73,7 @@ func describeReach(s store.Service, site store.Site, domains map[int64]string) r
 	case inventory.ServiceTransport:
 		port := strconv.Itoa(s.ExternalPort)
 		if site.ExternalIP == "" {
-			return reach{strings.ToUpper(s.Protocol), "port " + port, false}
+			return reach{strings.ToUpper(s.Protocol) + " port", port, false}
 		}
 		return reach{strings.ToUpper(s.Protocol), net.JoinHostPort(site.ExternalIP, port), false}
 	}
@@ -96,6 +97,13 @@ func (d *dashboard) servicesOf(v *visit, site store.Site, c store.Container) (*l
 	if err != nil {
 		return nil, err
 	}
+	refused, err := d.refusedIn(v, site.ID)
+	if err != nil {
+		return nil, err
+	}
+	if len(refused) > 0 {
+		l.Columns = append(l.Columns, column{"Agent", ""})
+	}
 	for _, s := range services {
 		at := describeReach(s, site, domains)
 		l.Rows = append(l.Rows, row{fmt.Sprintf("service-%d", s.ID), []cell{
@@ -103,8 +111,34 @@ func (d *dashboard) servicesOf(v *visit, site store.Site, c store.Container) (*l
 			{Text: at.Address, Copy: fmt.Sprintf("service-%d-address", s.ID)},
 			{Text: strconv.Itoa(s.InternalPort)},
 		}})
+		if len(refused) > 0 {
+			r := &l.Rows[len(l.Rows)-1]
+			r.Cells = append(r.Cells, refused[s.ID])
+		}
 	}
 	return l, nil
+}
+
+// refusedIn says which services of a site its agents could not serve as they are
+// described, and why.
+func (d *dashboard) refusedIn(v *visit, siteID int64) (map[int64]cell, error) {
+	agents, _, err := d.store.ListAgents(v.Request.Context(), store.AgentFilter{SiteID: siteID}, store.ListOptions{Limit: store.All})
+	refused := map[int64]cell{}
+	for _, agent := range agents {
+		for _, report := range agent.Report.Services {
+			for _, item := range report.Quarantined {
+				if item.ID == 0 || item.Kind != checkin.KindHTTP && item.Kind != checkin.KindStream && item.Kind != checkin.KindSRV {
+					continue
+				}
+				words := "left out by " + agent.Hostname
+				if item.KeptPrevious {
+					words = "previous version kept by " + agent.Hostname
+				}
+				refused[item.ID] = cell{Text: words, Class: warn, Note: item.Reason}
+			}
+		}
+	}
+	return refused, err
 }
 
 func signInNote(s store.Service) string {
@@ -114,12 +148,13 @@ func signInNote(s store.Service) string {
 	return ""
 }
 
-// serviceView is all about one service.
+// serviceRecord is all about one service.
 type serviceRecord struct {
 	Path     string
 	Open     string // the address in the web
 	Details  []detail
 	Silent   bool
+	Refused  cell // by an agent
 	CanWrite bool
 }
 
@@ -136,14 +171,18 @@ func (d *dashboard) service(v *visit) error {
 	if err != nil {
 		return err
 	}
+	refused, err := d.refusedIn(v, site.ID)
+	if err != nil {
+		return err
+	}
 	at := describeReach(s, site, domains)
-	view := serviceRecord{Path: servicePath(s.ID), Silent: c.IPv4Address == "", CanWrite: v.canWrite()}
+	view := serviceRecord{Path: servicePath(s.ID), Silent: c.IPv4Address == "", Refused: refused[s.ID], CanWrite: v.canWrite()}
 	if at.Web {
 		view.Open = at.Address
 	}
 	view.Details = []detail{
-		{"Reached at", cell{Text: at.Address, Copy: "reached"}},
-		{"Container", cell{Text: c.Hostname, Link: containerPath(c.ID)}},
+		{Name: "Reached at", cell: cell{Text: at.Address, Copy: "reached"}, Wide: true},
+		{Name: "Container", cell: cell{Text: c.Hostname, Link: containerPath(c.ID)}},
 	}
 	for _, fact := range details(serviceFields(site, options)(&s.Service)) {
 		if fact.Name == "Domain" {

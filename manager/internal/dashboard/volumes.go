@@ -56,7 +56,7 @@ type volumeRecord struct {
 	Status   cell
 	Reported string // when the agent told
 	Details  []detail
-	Mount    string // the options by which Proxmox VE mounts it
+	Mount    string // the command by which Proxmox VE mounts it
 	CanWrite bool
 }
 
@@ -65,11 +65,11 @@ func (d *dashboard) volume(v *visit) error {
 	if err != nil {
 		return err
 	}
-	view := volumeRecord{Path: volumePath(vol.ID), Status: volumeStatus(vol), Mount: mountOptions(vol), CanWrite: v.canWrite()}
+	view := volumeRecord{Path: volumePath(vol.ID), Status: volumeStatus(vol), Mount: mountCommand(vol), CanWrite: v.canWrite()}
 	view.Details = []detail{
-		{"Container", cell{Text: c.Hostname, Link: containerPath(c.ID)}},
-		{"Path on the host", cell{Text: vol.HostPath, Copy: "path"}},
-		{"Owner there", cell{Text: fmt.Sprintf("%d:%d", vol.UID, vol.GID), Note: "root of an unprivileged container"}},
+		{Name: "Container", cell: cell{Text: c.Hostname, Link: containerPath(c.ID)}},
+		{Name: "Path on the host", cell: cell{Text: vol.HostPath, Copy: "path"}, Wide: true},
+		{Name: "Owner there", cell: cell{Text: fmt.Sprintf("%d:%d", vol.UID, vol.GID), Note: "root of an unprivileged container"}},
 	}
 	view.Details = append(view.Details, details(volumeFields(&vol.Volume))[1:]...)
 	p := v.page("Volume "+vol.Name, "/sites", withinContainer(site, c)...)
@@ -77,13 +77,13 @@ func (d *dashboard) volume(v *visit) error {
 	return v.show(http.StatusOK, p, volumePage(p, view))
 }
 
-// mountOptions are the value of an option of pct set.
-func mountOptions(vol store.Volume) string {
+// mountCommand has Proxmox VE mount a volume.
+func mountCommand(vol store.Volume) string {
 	options := vol.HostPath + ",mp=" + vol.MountPath
 	if vol.Mode == "ro" {
 		options += ",ro=1"
 	}
-	return "-mp0 " + options
+	return "pct set CTID -mp0 " + options
 }
 
 func (d *dashboard) newVolume(v *visit) error {
