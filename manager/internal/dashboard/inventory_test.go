@@ -86,6 +86,25 @@ func TestWhatIsAllocatedIsShown(t *testing.T) {
 	shows(t, get(t, s, "/volumes/2", cookie), 200, "mkdir <b>/mnt</b>: permission denied")
 }
 
+// TestWhatAgentsRefuseIsShownAtTheService, and only there: other kinds of record
+// have ids of their own.
+func TestWhatAgentsRefuseIsShownAtTheService(t *testing.T) {
+	s, cookie := inventory(t)
+	wantOn(t, string(get(t, s, "/containers/1", cookie).Body), nil, []string{`data-label="Agent"`})
+	checkIn(t, s, checkin.Request{SiteID: 1, Hostname: "gateway", Services: map[string]checkin.ServiceReport{
+		"nginx": {State: "active", LastApply: checkin.ApplyFailure, Outcome: checkin.OutcomeApplied, Quarantined: []checkin.QuarantinedItem{
+			{Kind: checkin.KindHTTP, ID: 1, Name: "app.example.com", Reason: "host not found in <b>upstream</b>", KeptPrevious: true},
+			{Kind: checkin.KindDomain, ID: 2, Name: "example.com", Reason: "not about a service"},
+		}},
+		"dnsmasq": {State: "active", LastApply: checkin.ApplyFailure, Outcome: checkin.OutcomeApplied, Quarantined: []checkin.QuarantinedItem{{Kind: checkin.KindSRV, ID: 3, Name: "_sip._tcp", Reason: "bad target"}}},
+	}})
+	container := get(t, s, "/containers/1", cookie)
+	shows(t, container, 200, "The previous version is kept by gateway", "host not found in <b>upstream</b>", "Left out by gateway", "bad target")
+	wantOn(t, string(container.Body), nil, []string{"not about a service", "<b>upstream"})
+	shows(t, get(t, s, "/services/1", cookie), 200, "The previous version is kept by gateway, which says:")
+	wantOn(t, string(get(t, s, "/services/2", cookie).Body), nil, []string{"which says"})
+}
+
 func TestEveryFaultStandsAtItsField(t *testing.T) {
 	s, cookie := inventory(t)
 	s.Create(t, "/sites/1/containers", object{"nodeId": 1, "hostname": "db", "ipv4Address": "192.0.2.102", "macAddress": "02:00:00:00:00:02"})

@@ -66,6 +66,14 @@ type reach struct {
 
 func (r reach) words() string { return r.Kind + " " + r.Address }
 
+// title is how the page of the service is called.
+func (r reach) title() string {
+	if r.Web {
+		return strings.TrimPrefix(r.Address, "https://")
+	}
+	return r.words()
+}
+
 func describeReach(s store.Service, site store.Site, domains map[int64]string) reach {
 	switch s.Type {
 	case inventory.ServiceHTTP:
@@ -85,7 +93,7 @@ func describeReach(s store.Service, site store.Site, domains map[int64]string) r
 
 // servicesOf lists the services of a container.
 func (d *dashboard) servicesOf(v *visit, site store.Site, c store.Container) (*listing, error) {
-	l := &listing{Title: "Services", Columns: []column{{"Service", ""}, {"Reached at", ""}, {"Port in the container", ""}}, Empty: "Nothing of this container is published."}
+	l := &listing{Title: "Services", Columns: []column{{"Service", ""}, {"Reached at", ""}, {"Container port", ""}}, Empty: "Nothing of this container is published."}
 	if v.canWrite() {
 		l.New = crumb{"Add a service", servicesPath(c.ID) + "/new"}
 	}
@@ -130,9 +138,9 @@ func (d *dashboard) refusedIn(v *visit, siteID int64) (map[int64]cell, error) {
 				if item.ID == 0 || item.Kind != checkin.KindHTTP && item.Kind != checkin.KindStream && item.Kind != checkin.KindSRV {
 					continue
 				}
-				words := "left out by " + agent.Hostname
+				words := "Left out by " + agent.Hostname
 				if item.KeptPrevious {
-					words = "previous version kept by " + agent.Hostname
+					words = "The previous version is kept by " + agent.Hostname
 				}
 				refused[item.ID] = cell{Text: words, Class: warn, Note: item.Reason}
 			}
@@ -190,7 +198,7 @@ func (d *dashboard) service(v *visit) error {
 		}
 		view.Details = append(view.Details, fact)
 	}
-	p := v.page(at.words(), "/sites", withinContainer(site, c)...)
+	p := v.page(at.title(), "/sites", withinContainer(site, c)...)
 	p.Topics = siteTopics(site.ID)
 	return v.show(http.StatusOK, p, servicePage(p, view))
 }
