@@ -335,7 +335,10 @@ func certificateProblems(a store.Agent) []problem {
 		if len(domains) > 1 {
 			name += fmt.Sprintf(" (and %d more)", len(domains)-1)
 		}
-		steps := []step{{Text: "Look on the host what is there:", Command: certificateCommand(domains[0])}}
+		var steps []step
+		if command := certificateCommand(domains[0]); command != "" {
+			steps = append(steps, step{Text: "Look on the host what is there:", Command: command})
+		}
 		steps = append(steps, step{Text: "Renew it with what renews your certificates: the agent reads the files and never renews them. It takes a new pair with its next pass:", Command: passNow})
 		list = append(list, problem{Class: class, Title: fmt.Sprintf(words[0], name), Why: words[1], See: "#certificates", Steps: steps})
 	}

@@ -32,6 +32,7 @@ type agentPage struct {
 	LastSeen, FirstSeen time.Time
 	Facts               []fact
 	Published           string // what the site's agents are to run
+	InForce             string // what runs as a whole
 	Problems            []problem
 	Services            []serviceDetail
 	Certificates        []certificateView
@@ -145,6 +146,9 @@ func (d *dashboard) readAgent(v *visit, a store.Agent) (agentPage, error) {
 	if view.Published, err = r.published(); err != nil {
 		return view, err
 	}
+	if view.InForce, err = r.inForce(); err != nil {
+		return view, err
+	}
 	if view.Services, err = r.services(v.Now); err != nil {
 		return view, err
 	}
@@ -199,7 +203,7 @@ func (r *agentReader) revisionName(etag string) (string, error) {
 	case err != nil || etag == "":
 		return "not told", err
 	case row.Number == 0:
-		return shortTag(etag) + ", which this manager does not keep", nil
+		return fmt.Sprintf("a configuration that this manager has not kept (%s)", shortTag(etag)), nil
 	}
 	return fmt.Sprintf("revision %d", row.Number), nil
 }
@@ -214,6 +218,16 @@ func (r *agentReader) published() (string, error) {
 		return "", fmt.Errorf("read what site %d is given: %w", r.agent.SiteID, err)
 	}
 	return fmt.Sprintf("revision %d", current.Number), nil
+}
+
+// inForce is what runs as a whole: all services and volumes.
+func (r *agentReader) inForce() (string, error) {
+	running := r.agent.Report.Running
+	if running == nil {
+		return "", nil
+	}
+	name, err := r.revisionName(running.ETag)
+	return fmt.Sprintf("%s, since %s", name, running.Since.UTC().Format(humanTime)), err
 }
 
 // services describes each service that was reported.

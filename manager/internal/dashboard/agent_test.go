@@ -7,6 +7,8 @@ import (
 	"html"
 	"net/http"
 	"net/url"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -203,7 +205,7 @@ func TestALineThatCannotBeRight(t *testing.T) {
 		r.ReceivedETag = `"of another manager"`
 	})
 	got := text(get(t, a.Server, a.tell(t, unknown), a.cookie))
-	wantOn(t, got, []string{"of another m, which this manager does not keep"}, []string{"← here"})
+	wantOn(t, got, []string{"a configuration that this manager has not kept (of another m)"}, []string{"← here"})
 }
 
 // TestTheLineOfACandidateWithoutWhatWasLeftOut: what a test complained of last had
@@ -248,6 +250,7 @@ func TestEveryFailureIsExplained(t *testing.T) {
 		return func(r *checkin.Request) { change(*r, "nginx", how) }
 	}
 	a.tell(t, a.report(t))
+	docs := readDocs(t)
 	for name, test := range map[string]struct {
 		change func(*checkin.Request)
 		want   []string
@@ -361,8 +364,43 @@ func TestEveryFailureIsExplained(t *testing.T) {
 			test.change(&report)
 			page := get(t, a.Server, a.tell(t, report), a.cookie)
 			wantOn(t, text(page), test.want, append(test.never, "quarantine", "etag", "ETag"))
+			for _, command := range commandsOn(page) {
+				if !strings.Contains(docs, command) {
+					t.Errorf("%q is not in the documentation", command)
+				}
+			}
 		})
 	}
+}
+
+// commandsOn are the commands of a page that can be copied, as far as they are the
+// same everywhere.
+func commandsOn(page servertest.Answer) []string {
+	var commands []string
+	for _, found := range regexp.MustCompile(`<code id="problem-\d+-command-\d+">([^<]*)</code>`).FindAllStringSubmatch(string(page.Body), -1) {
+		command := html.UnescapeString(found[1])
+		command = regexp.MustCompile(` (\d+\b|--reason|FOLDER).*|example\.com\.crt`).ReplaceAllString(command, "")
+		commands = append(commands, strings.TrimPrefix(command, "sudo "))
+	}
+	return commands
+}
+
+// readDocs is all that the documentation tells users.
+func readDocs(t *testing.T) string {
+	t.Helper()
+	pages, err := filepath.Glob("../../../docs/usage/*.md")
+	if err != nil || len(pages) == 0 {
+		t.Fatalf("no documentation: %v", err)
+	}
+	var all strings.Builder
+	for _, page := range pages {
+		content, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.Write(content)
+	}
+	return all.String()
 }
 
 // TestASilentAgent: nothing is said to be so that was only so.

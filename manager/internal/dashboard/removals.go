@@ -108,13 +108,13 @@ func (d *dashboard) removals(v *visit) error {
 		return err
 	}
 	if guard == nil || !guard.Confirmable {
-		return v.goTo("/agents", "") // which says how it stands
+		return v.goTo(agentPath(agent.ID), "") // which says how it stands
 	}
 	view, err := d.describeRemovals(ctx, agent)
 	if err != nil {
 		return err
 	}
-	p := v.page("Confirm a removal", "/agents", crumb{"Agents", "/agents"})
+	p := v.page("Confirm a removal", "/agents", agentsCrumb, crumb{agent.Hostname, agentPath(agent.ID)})
 	return v.show(http.StatusOK, p, confirmPage(p, view))
 }
 
@@ -124,7 +124,7 @@ func (d *dashboard) confirm(v *visit) error {
 	if err != nil {
 		return err
 	}
-	p := v.page("Not confirmed", "/agents", crumb{"Agents", "/agents"})
+	p := v.page("Not confirmed", "/agents", agentsCrumb, crumb{agent.Hostname, agentPath(agent.ID)})
 	refused := readForm(v.Context)
 	if refused == 0 && !checkin.ValidETag(v.Request.PostForm.Get("etag")) {
 		refused = http.StatusBadRequest
@@ -142,7 +142,7 @@ func (d *dashboard) confirm(v *visit) error {
 		return err
 	}
 	auth.RequestOf(v.Request.Context()).Logger().Info("removals confirmed", "site", agent.SiteID, "by", v.Who.Name, "etag", current.ETag)
-	return v.goTo("/agents", "The removal is confirmed. The agent goes on with its next pass.")
+	return v.goTo(agentPath(agent.ID), "The removal is confirmed. The agent goes on with its next pass.")
 }
 
 // heldBack is the agent of the address.

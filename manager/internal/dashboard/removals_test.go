@@ -130,7 +130,7 @@ func TestAnAdministratorConfirmsARemoval(t *testing.T) {
 		t.Fatal("looking confirms")
 	}
 
-	if done := h.post(t, h.etag, cookie, nil); done.Status != 303 || done.Header.Get("Location") != "/agents" {
+	if done := h.post(t, h.etag, cookie, nil); done.Status != 303 || done.Header.Get("Location") != strings.TrimSuffix(h.removals, "/removals") {
 		t.Fatalf("%d %s", done.Status, done.Body)
 	}
 	if !h.confirmed(t) {
@@ -242,7 +242,7 @@ func TestRemovalsUnderAPrefix(t *testing.T) {
 	cookie := signIn(t, h.Server)
 	wantOn(t, string(get(t, h.Server, "/agents", cookie).Body), []string{`href="/manager` + h.removals + `"`}, nil)
 	wantOn(t, string(get(t, h.Server, h.removals, cookie).Body), []string{`action="/manager` + h.removals + `"`, `href="/manager/agents"`}, nil)
-	if done := h.post(t, h.etag, cookie, nil); done.Header.Get("Location") != "/manager/agents" {
+	if done := h.post(t, h.etag, cookie, nil); done.Header.Get("Location") != "/manager"+strings.TrimSuffix(h.removals, "/removals") {
 		t.Error(done.Header.Get("Location"))
 	}
 }
