@@ -142,7 +142,7 @@ func (f sqliteFile) size(*gorm.DB) (size int64, err error) {
 
 func (f sqliteFile) schema(ctx context.Context) (int64, error) {
 	if _, err := os.Stat(string(f)); errors.Is(err, fs.ErrNotExist) {
-		return 0, fmt.Errorf("open database: %s does not exist: run opensource-manager migrate", f)
+		return 0, fmt.Errorf("open database: %s does not exist: if there was one, put it back or restore a backup; for a new one run opensource-manager migrate", f)
 	}
 	db, err := sql.Open("sqlite3", f.untouched())
 	if err != nil {
