@@ -10,7 +10,6 @@ import (
 	"github.com/a-h/templ"
 
 	"opensource.internal/agent/checkin"
-	"opensource.internal/manager/internal/prose"
 	"opensource.internal/manager/internal/snapshot"
 	"opensource.internal/manager/internal/store"
 )
@@ -19,7 +18,6 @@ import (
 // agents, in force there.
 type arrivalsView struct {
 	Headline string
-	Class    string
 	Done     int
 	Number   int64
 	How      string // "Published", "Pinned" or "Unpinned"
@@ -72,33 +70,24 @@ func (d *dashboard) arrivals(v *visit, s store.Site, current *snapshot.Current, 
 		}
 		view.Agents = append(view.Agents, arrival)
 	}
-	view.Headline, view.Class = view.sumUp()
+	view.Headline = view.sumUp()
 	return view, nil
 }
 
-func (view arrivalsView) sumUp() (headline, class string) {
-	class = good
-	for _, a := range view.Agents {
-		if !a.InForce && class == good {
-			class = neutral
-		}
-		if a.Class == bad || a.Class == warn && class != bad {
-			class = a.Class
-		}
-	}
+// sumUp says how many agents have come how far.
+func (view arrivalsView) sumUp() string {
 	name := fmt.Sprintf("revision %d", view.Number)
 	switch all := len(view.Agents); {
 	case all == 0:
-		return "No agent has checked in for this site yet.", neutral
+		return "No agent has checked in for this site yet."
 	case view.Done == all && all == 1:
-		return "The agent runs " + name + ".", class
+		return "The agent runs " + name + "."
 	case view.Done == all:
-		return fmt.Sprintf("All %d agents run %s.", all, name), class
+		return fmt.Sprintf("All %d agents run %s.", all, name)
 	case all == 1:
-		return "The agent does not run " + name + " yet.", class
-	default:
-		return fmt.Sprintf("%d of %s run %s.", view.Done, prose.Counted(all, "agent"), name), class
+		return "The agent does not run " + name + " yet."
 	}
+	return fmt.Sprintf("%d of %d agents run %s.", view.Done, len(view.Agents), name)
 }
 
 // since is when agents began to get what they get now, and by what.

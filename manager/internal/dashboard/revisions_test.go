@@ -10,6 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+
 	"opensource.internal/agent/checkin"
 	"opensource.internal/manager/internal/preview"
 	"opensource.internal/manager/servertest"
@@ -288,4 +291,138 @@ func TestViewersOnlyLookAtRevisions(t *testing.T) {
 	for _, path := range []string{"/pin?revision=1", "/unpin"} {
 		says(t, get(t, m.Server, m.path+path, viewer), 403)
 	}
+}
+
+// TestHostileTextOnRevisions: whatever people and agents say neither becomes a
+// part of the pages nor makes them wider than the window.
+func TestHostileTextOnRevisions(t *testing.T) {
+	m := newManualSite(t)
+	const evil = `<img src=x onerror="document.title='owned'">`
+	long := strings.Repeat("a-very-long-label-that-nobody-would-choose.", 5)
+	m.Create(t, fmt.Sprintf("/containers/%d/services", m.container), object{
+		"type": "http", "internalPort": 8081, "externalHostname": "x", "externalDomainId": m.Create(t, "/external-domains", object{"name": long + "example"}),
+	})
+	m.Create(t, fmt.Sprintf("/containers/%d/services", m.container), object{
+		"type": "http", "internalPort": 8081, "externalHostname": "x", "externalDomainId": m.Create(t, "/external-domains", object{"name": "bücher.example"}),
+	})
+	m.Create(t, fmt.Sprintf("/containers/%d/volumes", m.container), object{"name": strings.Repeat("v", 60), "mountPath": "/data", "mode": "rw"})
+	m.call(t, "POST", m.path+"/publish", object{"note": evil + strings.Repeat("x", 400)})
+	etag := m.etag(t)
+	m.tells(t, strings.Repeat("long-host-name.", 16)+"example", etag, etag)
+	m.tells(t, "gw", etag, `"fcde2b2edba56bf408601fb721fe9b5c338d10ee429ea04fae5511b68fbf8fb9"`, func(r *checkin.Request) {
+		report := r.Services["nginx"]
+		report.LastApply, report.Outcome, report.Message = checkin.ApplyFailure, checkin.OutcomeStuck, evil+strings.Repeat("y", 300)
+		r.Services["nginx"] = report
+	})
+	m.addService(t, "wiki", 8082)
+	b := browse(t, m.Server, signIn(t, m.Server))
+	for _, page := range []struct{ name, path, says string }{
+		{"hostile-revisions", "/revisions", "“" + evil},
+		{"hostile-revision", "/revisions/2", "bücher.example (xn--bcher-kva.example)"},
+		{"hostile-diff", "/diff?from=1&to=2", "x." + long + "example"},
+		{"hostile-pending", "/pending", "long-host-name."},
+		{"hostile-pin", "/pin?revision=1", "x." + long + "example"},
+	} {
+		b.open(t, m.path+page.path)
+		b.reads(t, page.says)
+		looked(t, b, page.name)
+		if n := eval[int](t, b, `document.querySelectorAll("main img, main script").length`); n != 0 {
+			t.Errorf("%s: %d elements of others became part of the page", page.name, n)
+		}
+	}
+	b.open(t, m.path+"/pin?revision=1")
+	b.fill(t, "reason", "إعادة التشغيل "+evil+strings.Repeat("z", 400))
+	b.press(t, "Pin to revision 1")
+	b.reads(t, "إعادة التشغيل "+evil)
+	looked(t, b, "hostile-pinned")
+}
+
+// TestPublishingByKeyboard alone.
+func TestPublishingByKeyboard(t *testing.T) {
+	m := newManualSite(t)
+	m.addService(t, "wiki", 8082)
+	b := browse(t, m.Server, signIn(t, m.Server))
+	b.open(t, m.path+"/revisions")
+	tabTo := func(text string) {
+		t.Helper()
+		for range 40 {
+			b.do(t, chromedp.KeyEvent(kb.Tab))
+			if eval[string](t, b, `document.activeElement.name || document.activeElement.textContent.trim()`) == text {
+				if !eval[bool](t, b, `document.activeElement.matches(":focus-visible") && getComputedStyle(document.activeElement).outlineStyle !== "none"`) {
+					t.Errorf("nobody sees that %q has the focus", text)
+				}
+				return
+			}
+		}
+		t.Fatalf("%q cannot be reached", text)
+	}
+	tabTo("Look and publish…")
+	b.do(t, chromedp.KeyEvent(kb.Enter))
+	b.reads(t, "Agents do not get this until it is published.")
+	tabTo("note")
+	b.do(t, chromedp.KeyEvent("typed by hand"))
+	tabTo("Publish 1 change")
+	b.do(t, chromedp.KeyEvent(kb.Enter))
+	b.reads(t, "Revision 2 is published.")
+	b.reads(t, "typed by hand")
+}
+
+// TestALargeSite: what is too much is counted, and no page is heavy.
+func TestALargeSite(t *testing.T) {
+	m := newManualSite(t)
+	for i := range 250 {
+		m.addService(t, fmt.Sprintf("app%d", i), 8000+i)
+	}
+	cookie := signIn(t, m.Server)
+	says(t, get(t, m.Server, m.path+"/pending", cookie), 200, "Publish 250 changes", "250 HTTP services added", "and 230 more", "and 50 more. All of them, on the manager's host:",
+		"sudo opensource-manager pending 1", "more lines are not shown here")
+	m.call(t, "POST", m.path+"/publish", nil)
+	says(t, get(t, m.Server, m.path+"/revisions/2", cookie), 200, "HTTP services (251)", "and 51 more", "sudo opensource-manager revisions show 1 2")
+	for _, path := range []string{"/revisions", "/revisions/2", "/diff?from=1&to=2"} {
+		answer := m.Do(t, "GET", m.path+path, nil, http.Header{"Cookie": {cookie}, "Accept": {"text/html"}, "Accept-Encoding": {"gzip"}})
+		if n := len(answer.Body); answer.Header.Get("Content-Encoding") != "gzip" || n > 50<<10 {
+			t.Errorf("%s: %d bytes, %q", path, n, answer.Header.Get("Content-Encoding"))
+		}
+	}
+}
+
+// TestRevisionsAreListedByPage.
+func TestRevisionsAreListedByPage(t *testing.T) {
+	m := newManualSite(t)
+	for i := range 26 {
+		m.call(t, "PATCH", fmt.Sprintf("/services/%d", m.service), object{"internalPort": 9000 + i})
+		m.call(t, "POST", m.path+"/publish", nil)
+	}
+	cookie := signIn(t, m.Server)
+	first := get(t, m.Server, m.path+"/revisions", cookie)
+	says(t, first, 200, "1 to 25 of 27", "Older")
+	wantOn(t, string(first.Body), []string{`id="revision-27"`, `id="revision-3"`, `href="/sites/1/revisions?page=2"`}, []string{`id="revision-2"`, "Newer"})
+	wantOn(t, string(get(t, m.Server, m.path+"/revisions?page=2", cookie).Body), []string{`id="revision-2"`, `id="revision-1"`, `href="/sites/1/revisions?page=1"`}, []string{`id="revision-3"`, "Older"})
+	for _, page := range []string{"3", "999999999999", "-1", "x"} {
+		says(t, get(t, m.Server, m.path+"/revisions?page="+page, cookie), 200, "What was published")
+	}
+}
+
+// TestASiteThatPublishesByItself has nothing to publish, and waits when pinned.
+func TestASiteThatPublishesByItself(t *testing.T) {
+	s := servertest.Start(t, servertest.Options{})
+	cookie := signIn(t, s)
+	s.Create(t, "/sites", object{"name": "lab"})
+	says(t, get(t, s, "/sites/1/revisions", cookie), 200, "No agent has checked in for this site yet.", "site added", "current")
+	says(t, get(t, s, "/sites/1/pending", cookie), 200, "Nothing waits: agents get what the inventory has.")
+	pin := form(t, get(t, s, "/sites/1/pin", cookie))
+	pin.Set("reason", "the move")
+	if done := submit(t, s, "/sites/1/pin", cookie, pin); done.Status != http.StatusSeeOther {
+		t.Fatalf("%d %s", done.Status, done.Body)
+	}
+	s.Create(t, "/sites/1/nodes", object{"name": "pve1"})
+	waits := get(t, s, "/sites/1/pending", cookie)
+	says(t, waits, 200, "The site is pinned to revision 1. Agents get this when it is unpinned.", "1 node added")
+	wantOn(t, string(waits.Body), nil, []string{"Publish 1 change"})
+	asked := get(t, s, "/sites/1/unpin", cookie)
+	says(t, asked, 200, "Agents get what the inventory has with their next check-in", "1 node added", "the move")
+	if done := submit(t, s, "/sites/1/unpin", cookie, form(t, asked)); done.Status != http.StatusSeeOther {
+		t.Fatalf("%d %s", done.Status, done.Body)
+	}
+	says(t, get(t, s, "/sites/1/revisions", cookie), 200, "1 node added")
 }
