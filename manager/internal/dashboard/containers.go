@@ -175,8 +175,8 @@ func (d *dashboard) editContainer(v *visit) error {
 	before := fields(&c.Container)
 	f := &form{Version: version(c.Container), Fields: fields(&c.Container), Submit: "Save", Cancel: path}
 	return v.fill(v.page("Edit the container "+c.Hostname, "/sites", withinContainer(site, c)...), f, func(typed url.Values) (done, error) {
-		saved, err := d.store.UpdateContainer(v.Request.Context(), c.ID, changing(f, typed, fields))
-		return done{path, changed("container", before, fields(&saved.Container)), site.ID}, err
+		stored, err := d.store.UpdateContainer(v.Request.Context(), c.ID, changing(f, typed, fields))
+		return saved(path, "container", site.ID, before, fields(&stored.Container)), err
 	})
 }
 
@@ -185,7 +185,7 @@ func (d *dashboard) deleteContainer(v *visit) error {
 	if err != nil {
 		return err
 	}
-	view := vanishing{What: fmt.Sprintf("container %q", c.Hostname), Cancel: containerPath(c.ID)}
+	view := vanishing{What: fmt.Sprintf("container %q", c.Hostname), Cancel: containerPath(c.ID), File: manifestPath(site.ID)}
 	if err := d.vanishesWith(v, &view, site, []store.Container{c}); err != nil {
 		return err
 	}

@@ -53,7 +53,7 @@ func (d *dashboard) listDomains(v *visit) error {
 
 // domainsEvery is how often pages about domains are fetched: of a domain that no
 // site uses no event tells.
-const domainsEvery = 30 * agentsEvery / 10
+const domainsEvery = 3 * agentsEvery
 
 func siteCell(e store.ExternalDomain, name string) cell {
 	if e.DefaultSiteID == nil {
@@ -161,8 +161,8 @@ func (d *dashboard) editDomain(v *visit) error {
 	before := fields(&e.ExternalDomain)
 	f := &form{Version: version(e.ExternalDomain), Fields: fields(&e.ExternalDomain), Submit: "Save", Cancel: path}
 	return v.fill(v.page("Edit the domain", "/domains", domainsCrumb, crumb{readable(e.Name), path}), f, func(typed url.Values) (done, error) {
-		saved, err := d.store.UpdateExternalDomain(v.Request.Context(), e.ID, changing(f, typed, fields))
-		return done{path, changed("domain", before, fields(&saved.ExternalDomain)), cmp.Or(siteOfDomain(saved), siteOfDomain(e))}, err
+		stored, err := d.store.UpdateExternalDomain(v.Request.Context(), e.ID, changing(f, typed, fields))
+		return saved(path, "domain", cmp.Or(siteOfDomain(stored), siteOfDomain(e)), before, fields(&stored.ExternalDomain)), err
 	})
 }
 

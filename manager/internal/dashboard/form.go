@@ -295,6 +295,7 @@ type vanishing struct {
 	Groups  []vanishingGroup
 	Keeps   string // what stays, if that is not plain
 	Cancel  string // below the prefix
+	File    string // where to download what brings it back, below the prefix
 	Version string
 	Changed bool // since it was looked at
 }

@@ -228,10 +228,9 @@ func next(wanted string) string {
 type flash struct {
 	Text string
 	Site int64 `json:",omitempty"` // whose revisions show it, and undo it
+	// Waits says that the agents of the site do not get it yet.
+	Waits bool `json:",omitempty"`
 }
-
-// revisions are those that show what was done.
-func (f flash) revisions() string { return sitePath(f.Site) + "/revisions" }
 
 // flashCookie holds what the next page says was done, for as long as it takes to
 // get there.

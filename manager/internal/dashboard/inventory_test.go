@@ -179,7 +179,11 @@ func TestWhatChangedIsSaidAndUndoneByRevisions(t *testing.T) {
 	shows(t, edit("/volumes/1/edit", url.Values{"mode": {"ro"}}), 200, "Mode: Only read (was: Read and write)")
 	shows(t, edit("/domains/1/edit", url.Values{"defaultSiteId": {""}, "name": {"example.net"}}), 200,
 		"The domain was saved. Name: example.net (was: example.com); Site: None of its own (was: lab).", `href="/sites/1/revisions"`)
-	shows(t, edit("/volumes/1/edit", url.Values{"mode": {"ro"}}), 200, "Nothing was changed of the volume.")
+	same := edit("/volumes/1/edit", url.Values{"mode": {"ro"}})
+	shows(t, same, 200, "Nothing was changed of the volume.")
+	wantOn(t, string(same.Body), nil, []string{"/sites/1/revisions"})
+	shows(t, edit("/sites/1/edit", url.Values{"publishing": {"manual"}, "gateway": {"192.0.2.1"}}), 200, "The site was saved. Gateway: 192.0.2.1 (was: not set); Publishing: Changes wait until they are published", `href="/sites/1/pending"`)
+	shows(t, edit("/nodes/1/edit", url.Values{"type": {"none"}, "ipv4Address": {""}}), 200, "IPv4 address: not set (was: 192.0.2.11)", "Agents do not get it yet", `href="/sites/1/pending"`)
 }
 
 func TestEveryEditorIsToldOfAnother(t *testing.T) {
@@ -219,7 +223,8 @@ func TestEveryEditorIsToldOfAnother(t *testing.T) {
 
 func TestDeletingNamesWhatVanishes(t *testing.T) {
 	s, cookie := inventory(t)
-	shows(t, get(t, s, "/nodes/1/delete", cookie), 200, "<li>web</li>", "Web https://app.example.com", "TCP 203.0.113.10:2000", "/mnt/volumes/site-1/alice/web/data", "files in the volumes stay")
+	shows(t, get(t, s, "/nodes/1/delete", cookie), 200, "<li>web</li>", "Web https://app.example.com", "TCP 203.0.113.10:2000", "/mnt/volumes/site-1/alice/web/data", "files in the volumes stay",
+		`href="/api/v1/sites/1/manifest"`)
 	shows(t, get(t, s, "/containers/1/delete", cookie), 200, "SRV _sip._tcp.lab.internal", "/mnt/volumes/site-1/alice/web/data")
 	asked := get(t, s, "/domains/1/delete", cookie)
 	shows(t, asked, 200, "<li>app.example.com</li>")
@@ -274,6 +279,18 @@ func TestLongListsAreSearchedSortedAndLeafedThrough(t *testing.T) {
 	shows(t, get(t, s, "/nodes/2?page=3", cookie), 200, "101 to 120 of 120")
 	for _, odd := range []string{"?q=%00%ff", "?q=" + strings.Repeat("%25", 300), "?page=-1", "?page=99999999999999999999", "?page=x&sort=password", "?sort=-", "?node=x", "?q=%3Cimg+src%3Dx%3E"} {
 		shows(t, get(t, s, "/sites/1/containers"+odd, cookie), 200)
+	}
+}
+
+// TestASiteIsHadAsAFile by whoever may look at it, signed in as they are.
+func TestASiteIsHadAsAFile(t *testing.T) {
+	s, _ := inventory(t)
+	viewer := signInViewer(t, s)
+	shows(t, get(t, s, "/sites/1", viewer), 200, `<a download="lab.yaml" href="/api/v1/sites/1/manifest">`)
+	file := get(t, s, "/api/v1/sites/1/manifest", viewer)
+	shows(t, file, 200, "hostname: web", "externalHostname: app")
+	if got := file.Header.Get("Content-Type"); got != "application/yaml" {
+		t.Errorf("a browser gets %s", got)
 	}
 }
 

@@ -98,8 +98,8 @@ func (d *dashboard) editNode(v *visit) error {
 	f := &form{Version: version(n.Node), Fields: nodeFields(&n.Node), Submit: "Save", Cancel: path}
 	p := v.page("Edit the node "+n.Name, "/sites", append(nodeTrail(site), crumb{n.Name, path})...)
 	return v.fill(p, f, func(typed url.Values) (done, error) {
-		saved, err := d.store.UpdateNode(v.Request.Context(), n.ID, changing(f, typed, nodeFields))
-		return done{path, changed("node", before, nodeFields(&saved.Node)), site.ID}, err
+		stored, err := d.store.UpdateNode(v.Request.Context(), n.ID, changing(f, typed, nodeFields))
+		return saved(path, "node", site.ID, before, nodeFields(&stored.Node)), err
 	})
 }
 
@@ -108,7 +108,7 @@ func (d *dashboard) deleteNode(v *visit) error {
 	if err != nil {
 		return err
 	}
-	view := vanishing{What: fmt.Sprintf("node %q", n.Name), Cancel: nodePath(n.ID)}
+	view := vanishing{What: fmt.Sprintf("node %q", n.Name), Cancel: nodePath(n.ID), File: manifestPath(site.ID)}
 	containers, _, err := d.store.ListContainers(v.Request.Context(), store.ContainerFilter{NodeID: n.ID}, store.ListOptions{Limit: store.All})
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/a-h/templ"
 
+	"opensource.internal/manager/internal/inventory"
 	"opensource.internal/manager/internal/store"
 )
 
@@ -196,10 +198,29 @@ func (v *visit) confirm(p page, view vanishing, remove func() (done, error)) err
 	return v.finish(result)
 }
 
+// finish sends the browser on, and says there what was done.
 func (v *visit) finish(result done) error {
-	v.setFlash(flash{Text: result.Text, Site: result.Site})
+	f := flash{Text: result.Text, Site: result.Site}
+	if f.Site != 0 {
+		waits, err := v.d.waits(v.Request.Context(), f.Site)
+		if err != nil {
+			f.Site = 0 // what was done is done, it only leads nowhere
+		}
+		f.Waits = waits
+	}
+	v.setFlash(f)
 	v.d.goTo(v.Context, result.Path)
 	return nil
+}
+
+// waits reports whether agents of a site do not get what is changed at once.
+func (d *dashboard) waits(ctx context.Context, siteID int64) (bool, error) {
+	site, err := d.store.GetSite(ctx, siteID)
+	if err != nil {
+		return false, err
+	}
+	pin, err := d.store.GetPin(ctx, siteID)
+	return pin != nil || site.Publishing == inventory.PublishManual, err
 }
 
 // then is where a form leads: to a page that has sent the visitor to it first,
@@ -216,8 +237,8 @@ func withThen(path, then string) string {
 	return path + "?" + url.Values{"then": {then}}.Encode()
 }
 
-// changed says what has become of the fields of a record.
-func changed(what string, before, after []*field) string {
+// saved says what has become of the fields of a record.
+func saved(path, what string, siteID int64, before, after []*field) done {
 	var changes []string
 	for i, now := range after {
 		if was := before[i]; was.Value != now.Value {
@@ -225,9 +246,9 @@ func changed(what string, before, after []*field) string {
 		}
 	}
 	if len(changes) == 0 {
-		return fmt.Sprintf("Nothing was changed of the %s.", what)
+		return done{Path: path, Text: fmt.Sprintf("Nothing was changed of the %s.", what)}
 	}
-	return fmt.Sprintf("The %s was saved. %s.", what, strings.Join(changes, "; "))
+	return done{path, fmt.Sprintf("The %s was saved. %s.", what, strings.Join(changes, "; ")), siteID}
 }
 
 // brief cuts a text that would be too long to be read in passing.

@@ -285,11 +285,11 @@ func (d *dashboard) editService(v *visit) error {
 	before := fields(&s.Service)
 	f := &form{Version: version(s.Service), Fields: fields(&s.Service), Submit: "Save", Cancel: path}
 	return v.fill(v.page("Edit the service", "/sites", append(withinContainer(site, c), crumb{"Service", path})...), f, func(typed url.Values) (done, error) {
-		saved, err := d.store.UpdateService(v.Request.Context(), s.ID, changing(f, typed, fields))
+		stored, err := d.store.UpdateService(v.Request.Context(), s.ID, changing(f, typed, fields))
 		if err != nil {
 			return done{}, err
 		}
-		return done{path, changed("service", before, fields(&saved.Service)), site.ID}, nil
+		return saved(path, "service", site.ID, before, fields(&stored.Service)), nil
 	})
 }
 
@@ -302,7 +302,7 @@ func (d *dashboard) deleteService(v *visit) error {
 	if err != nil {
 		return err
 	}
-	view := vanishing{What: "service " + describeReach(s, site, domains).words(), Cancel: servicePath(s.ID)}
+	view := vanishing{What: "service " + describeReach(s, site, domains).words(), Cancel: servicePath(s.ID), File: manifestPath(site.ID)}
 	return v.confirm(v.page("Delete the service?", "/sites", withinContainer(site, c)...), view, func() (done, error) {
 		err := d.store.DeleteService(v.Request.Context(), s.ID)
 		return done{containerPath(c.ID), fmt.Sprintf("The %s was deleted.", view.What), site.ID}, err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 
@@ -18,6 +19,9 @@ var sitesCrumb = crumb{"Sites", "/sites"}
 func sitePath(id int64) string { return fmt.Sprintf("/sites/%d", id) }
 
 func siteCrumb(s store.Site) crumb { return crumb{s.Name, sitePath(s.ID)} }
+
+// manifestPath is where a site is had as a file.
+func manifestPath(siteID int64) string { return "/api/v1" + sitePath(siteID) + "/manifest" }
 
 // siteTopics are what a page shows that is about a site.
 func siteTopics(id int64) []string { return []string{fmt.Sprintf("site:%d", id)} }
@@ -161,31 +165,18 @@ func (d *dashboard) contentsOf(ctx context.Context, s store.Site) ([]crumb, erro
 }
 
 func (d *dashboard) newSite(v *visit) error {
-	var s inventory.Site
-	return d.showSiteForm(v, http.StatusOK, 0, &form{Fields: siteFields(&s)})
-}
-
-func (d *dashboard) createSite(v *visit) error {
-	typed, err := v.typed()
-	if err != nil {
-		return err
-	}
 	var wanted inventory.Site
-	f := &form{Fields: siteFields(&wanted)}
-	var created store.Site
-	if err = f.read(typed); err == nil {
-		created, err = d.store.CreateSite(v.Request.Context(), wanted)
-	}
-	if err == nil && created.Publishing == inventory.PublishManual {
-		err = d.snapshots.Settle(v.Request.Context(), created.ID)
-	}
-	if status := f.refused(err); status != 0 {
-		return d.showSiteForm(v, status, 0, f)
-	}
-	if err != nil {
-		return err
-	}
-	return v.goTo(sitePath(created.ID), "The site was created.")
+	f := &form{Fields: siteFields(&wanted), Submit: "Create the site", Cancel: "/sites"}
+	return v.fill(v.page("New site", "/sites", sitesCrumb), f, func(typed url.Values) (done, error) {
+		if err := f.read(typed); err != nil {
+			return done{}, err
+		}
+		s, err := d.store.CreateSite(v.Request.Context(), wanted)
+		if err == nil && s.Publishing == inventory.PublishManual {
+			err = d.snapshots.Settle(v.Request.Context(), s.ID)
+		}
+		return done{Path: sitePath(s.ID), Text: "The site was created."}, err
+	})
 }
 
 func (d *dashboard) editSite(v *visit) error {
@@ -193,77 +184,30 @@ func (d *dashboard) editSite(v *visit) error {
 	if err != nil {
 		return err
 	}
-	return d.showSiteForm(v, http.StatusOK, s.ID, &form{Version: version(s.Site), Fields: siteFields(&s.Site)})
-}
-
-func (d *dashboard) updateSite(v *visit) error {
-	s, err := d.siteOf(v)
-	if err != nil {
-		return err
-	}
-	typed, err := v.typed()
-	if err != nil {
-		return err
-	}
-	// What was changed before somebody wants to look at changes is not one of them.
-	if typed.Get("publishing") == inventory.PublishManual {
-		if err := d.snapshots.Settle(v.Request.Context(), s.ID); err != nil {
-			return err
+	path, before := sitePath(s.ID), siteFields(&s.Site)
+	f := &form{Version: version(s.Site), Fields: siteFields(&s.Site), Submit: "Save", Cancel: path}
+	return v.fill(v.page("Edit the site", "/sites", sitesCrumb, siteCrumb(s)), f, func(typed url.Values) (done, error) {
+		// What was changed before somebody wants to look at changes is not one of them.
+		if typed.Get("publishing") == inventory.PublishManual {
+			if err := d.snapshots.Settle(v.Request.Context(), s.ID); err != nil {
+				return done{}, err
+			}
 		}
-	}
-	f := &form{}
-	_, err = d.store.UpdateSite(v.Request.Context(), s.ID, changing(f, typed, siteFields))
-	if status := f.refused(err); status != 0 {
-		return d.showSiteForm(v, status, s.ID, f)
-	}
-	if err != nil {
-		return err
-	}
-	return v.goTo(sitePath(s.ID), "The site was saved.")
+		stored, err := d.store.UpdateSite(v.Request.Context(), s.ID, changing(f, typed, siteFields))
+		return saved(path, "site", s.ID, before, siteFields(&stored.Site)), err
+	})
 }
 
-// showSiteForm shows the form for a site, a new one if it has no id.
-func (d *dashboard) showSiteForm(v *visit, status int, id int64, f *form) error {
-	p := v.page("New site", "/sites", sitesCrumb)
-	f.Submit, f.Cancel = "Create the site", "/sites"
-	if id != 0 {
-		p = v.page("Edit the site", "/sites", sitesCrumb, crumb{"Site " + strconv.FormatInt(id, 10), sitePath(id)})
-		f.Submit, f.Cancel = "Save", sitePath(id)
-	}
-	return v.show(status, p, recordForm(p, f))
-}
-
-// askDeleteSite names what would vanish with a site.
-func (d *dashboard) askDeleteSite(v *visit) error {
-	_, view, err := d.vanishingSite(v)
-	if err != nil {
-		return err
-	}
-	view.Version = version(view.Groups)
-	return d.showDeletion(v, http.StatusOK, view)
-}
-
+// deleteSite names what vanishes with a site first.
 func (d *dashboard) deleteSite(v *visit) error {
 	s, view, err := d.vanishingSite(v)
 	if err != nil {
 		return err
 	}
-	typed, err := v.typed()
-	if err != nil {
-		return err
-	}
-	if !view.seen(typed) {
-		return d.showDeletion(v, http.StatusConflict, view)
-	}
-	if err := d.store.DeleteSite(v.Request.Context(), s.ID, true); err != nil {
-		return err
-	}
-	return v.goTo("/sites", fmt.Sprintf("The site %q was deleted.", s.Name))
-}
-
-func (d *dashboard) showDeletion(v *visit, status int, view vanishing) error {
-	p := v.page("Delete the "+view.What+"?", "/sites", sitesCrumb)
-	return v.show(status, p, deletion(p, view))
+	return v.confirm(v.page("Delete the "+view.What+"?", "/sites", sitesCrumb, siteCrumb(s)), view, func() (done, error) {
+		err := d.store.DeleteSite(v.Request.Context(), s.ID, true)
+		return done{Path: "/sites", Text: fmt.Sprintf("The site %q was deleted.", s.Name)}, err
+	})
 }
 
 func (d *dashboard) vanishingSite(v *visit) (store.Site, vanishing, error) {
@@ -275,7 +219,7 @@ func (d *dashboard) vanishingSite(v *visit) (store.Site, vanishing, error) {
 	if err != nil {
 		return s, vanishing{}, err
 	}
-	view := vanishing{What: fmt.Sprintf("site %q", s.Name), Cancel: sitePath(s.ID)}
+	view := vanishing{What: fmt.Sprintf("site %q", s.Name), Cancel: sitePath(s.ID), File: manifestPath(s.ID)}
 	view.add("Nodes", names(within.nodes, func(n store.Node) string { return n.Name }))
 	view.add("Containers", names(within.containers, func(c store.Container) string { return c.Hostname }))
 	view.add("Services", names(within.services, serviceName))

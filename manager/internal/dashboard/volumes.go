@@ -111,8 +111,8 @@ func (d *dashboard) editVolume(v *visit) error {
 	f := &form{Version: version(vol.Volume), Fields: volumeFields(&vol.Volume), Submit: "Save", Cancel: path}
 	p := v.page("Edit the volume "+vol.Name, "/sites", append(withinContainer(site, c), crumb{vol.Name, path})...)
 	return v.fill(p, f, func(typed url.Values) (done, error) {
-		saved, err := d.store.UpdateVolume(v.Request.Context(), vol.ID, changing(f, typed, volumeFields))
-		return done{path, changed("volume", before, volumeFields(&saved.Volume)), site.ID}, err
+		stored, err := d.store.UpdateVolume(v.Request.Context(), vol.ID, changing(f, typed, volumeFields))
+		return saved(path, "volume", site.ID, before, volumeFields(&stored.Volume)), err
 	})
 }
 
@@ -122,7 +122,7 @@ func (d *dashboard) deleteVolume(v *visit) error {
 		return err
 	}
 	view := vanishing{
-		What: fmt.Sprintf("volume %q", vol.Name), Cancel: volumePath(vol.ID),
+		What: fmt.Sprintf("volume %q", vol.Name), Cancel: volumePath(vol.ID), File: manifestPath(site.ID),
 		Keeps: "The folder " + vol.HostPath + " stays on the site's host, with all that is in it.",
 	}
 	p := v.page("Delete the "+view.What+"?", "/sites", append(withinContainer(site, c), crumb{vol.Name, volumePath(vol.ID)})...)
