@@ -62,7 +62,7 @@ func (d *dashboard) problemsOf(v *visit, a store.Agent, site store.Site, view ag
 		add(problem{Class: warn, Title: "Its last report cannot be read", Why: "What is stored of it is damaged. Its next check-in replaces it.", Steps: []step{{Text: "Have it check in now:", Command: passNow}}})
 	}
 	for _, s := range view.Services {
-		for _, p := range serviceProblems(s, a, site) {
+		for _, p := range serviceProblems(s, a, site, v.canWrite()) {
 			add(p)
 		}
 	}
@@ -116,7 +116,7 @@ func silent(a store.Agent, site store.Site, now time.Time) problem {
 }
 
 // serviceProblems are those of one managed service.
-func serviceProblems(s serviceDetail, a store.Agent, site store.Site) []problem {
+func serviceProblems(s serviceDetail, a store.Agent, site store.Site, canWrite bool) []problem {
 	report := a.Report.Services[s.Name]
 	see := ""
 	if s.hasMore() {
@@ -139,10 +139,10 @@ func serviceProblems(s serviceDetail, a store.Agent, site store.Site) []problem 
 			step{Text: "Correct the cause, and make a pass:", Command: passNow})
 	case report.Outcome == checkin.OutcomeRolledBack:
 		add(bad, s.Name+" took the change back", "The new configuration passed its test, but did not work. The one before runs again: nothing is down, and changes do not arrive there until this is mended.",
-			append(remedies(report, s, a), goBack(report, s, site)...)...)
+			append(remedies(report, s, a), goBack(s, site, canWrite)...)...)
 	case report.Failing():
 		add(bad, s.Name+" refused the change", "What ran before goes on: nothing is down. Changes do not arrive there until this is mended.",
-			append(remedies(report, s, a), goBack(report, s, site)...)...)
+			append(remedies(report, s, a), goBack(s, site, canWrite)...)...)
 	}
 	if n := len(report.Quarantined); n > 0 {
 		why := "All other records are in force. What was left out is not served; what is kept as before is served as it was."
@@ -222,12 +222,17 @@ func remedies(report checkin.ServiceReport, s serviceDetail, a store.Agent) []st
 }
 
 // goBack is what helps if it is not clear what is wrong.
-func goBack(report checkin.ServiceReport, s serviceDetail, site store.Site) []step {
+func goBack(s serviceDetail, site store.Site, canWrite bool) []step {
 	steps := []step{{Text: "The agent tries again by itself when something changes, and now and then. To have it try now, on the host:", Command: passNow}}
-	if number, ok := strings.CutPrefix(s.Runs, "revision "); ok && s.Runs != s.Received {
-		steps = append(steps, step{
-			Text: "If it is not clear what is wrong, give the site's agents what runs here now, on the manager's host:", Command: fmt.Sprintf("sudo opensource-manager pin %d %s --reason \"…\"", site.ID, number),
-		})
+	if s.Runs.Number != 0 && s.Runs != s.Received {
+		pin := step{
+			Text: "If it is not clear what is wrong, give the site's agents what runs here now, on the manager's host:", Command: fmt.Sprintf("sudo opensource-manager pin %d %d --reason \"…\"", site.ID, s.Runs.Number),
+		}
+		if canWrite {
+			pin.Text = "If it is not clear what is wrong, give the site's agents what runs here now, in the browser or on the manager's host:"
+			pin.Path, pin.Link = pinPath(site.ID, s.Runs.Number), fmt.Sprintf("Pin to revision %d…", s.Runs.Number)
+		}
+		steps = append(steps, pin)
 	}
 	return steps
 }
@@ -247,10 +252,10 @@ func quarantineSteps(report checkin.ServiceReport) []step {
 func heldProblem(words string, site store.Site) problem {
 	p := problem{Class: warn, Title: "Changes of the site do not reach it", Why: words}
 	if strings.HasPrefix(words, "Pinned") {
-		p.Steps = []step{{Text: "When the site is right again, let changes through, on the manager's host:", Command: fmt.Sprintf("sudo opensource-manager unpin %d", site.ID)}}
+		p.Steps = []step{{Text: "Look at what waits. When the site is right again, let changes through, on the manager's host or there:", Path: sitePath(site.ID) + "/pending", Link: "What waits", Command: fmt.Sprintf("sudo opensource-manager unpin %d", site.ID)}}
 		return p
 	}
-	p.Steps = []step{{Text: "Look at what waits, and publish it, on the manager's host:", Command: fmt.Sprintf("sudo opensource-manager publish %d", site.ID)}}
+	p.Steps = []step{{Text: "Look at what waits, and publish it there or on the manager's host:", Path: sitePath(site.ID) + "/pending", Link: "What waits", Command: fmt.Sprintf("sudo opensource-manager publish %d", site.ID)}}
 	return p
 }
 

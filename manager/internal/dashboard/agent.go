@@ -31,8 +31,9 @@ type agentPage struct {
 	Age                 string
 	LastSeen, FirstSeen time.Time
 	Facts               []fact
-	Published           string // what the site's agents are to run
-	InForce             string // what runs as a whole
+	Published           namedRevision // what the site's agents are to run
+	InForce             namedRevision // what runs as a whole
+	InForceSince        string
 	Problems            []problem
 	Services            []serviceDetail
 	Certificates        []certificateView
@@ -51,12 +52,19 @@ type agentPage struct {
 type serviceDetail struct {
 	serviceView
 	ID       string // on the page: the name is the agent's word
-	Received string
+	Received namedRevision
 	Happened string
-	Runs     string
+	Runs     namedRevision
 	Excerpts []excerpt // what the message points at
 	Records  []recordView
 	More     int // records that are not shown
+}
+
+// namedRevision says which revision something is.
+type namedRevision struct {
+	Words  string
+	Number int64 // 0 if it is none that is kept
+	Path   string
 }
 
 // recordView is a record that is not in force as it was sent.
@@ -146,8 +154,11 @@ func (d *dashboard) readAgent(v *visit, a store.Agent) (agentPage, error) {
 	if view.Published, err = r.published(); err != nil {
 		return view, err
 	}
-	if view.InForce, err = r.inForce(); err != nil {
-		return view, err
+	if running := a.Report.Running; running != nil {
+		view.InForceSince = running.Since.UTC().Format(humanTime)
+		if view.InForce, err = r.named(running.ETag); err != nil {
+			return view, err
+		}
 	}
 	if view.Services, err = r.services(v.Now); err != nil {
 		return view, err
@@ -196,38 +207,32 @@ func (r *agentReader) revision(etag string) (store.Revision, error) {
 	return row, nil
 }
 
-// revisionName says which revision a tag is.
-func (r *agentReader) revisionName(etag string) (string, error) {
+// named says which revision a tag is.
+func (r *agentReader) named(etag string) (namedRevision, error) {
 	row, err := r.revision(etag)
 	switch {
 	case err != nil || etag == "":
-		return "not told", err
+		return namedRevision{Words: "not told"}, err
 	case row.Number == 0:
-		return fmt.Sprintf("a configuration that this manager has not kept (%s)", shortTag(etag)), nil
+		return namedRevision{Words: fmt.Sprintf("a configuration that this manager has not kept (%s)", shortTag(etag))}, nil
 	}
-	return fmt.Sprintf("revision %d", row.Number), nil
+	return r.numbered(row.Number), nil
+}
+
+func (r *agentReader) numbered(number int64) namedRevision {
+	return namedRevision{fmt.Sprintf("revision %d", number), number, revisionPath(r.agent.SiteID, number)}
 }
 
 // published is what the agents of the site get now.
-func (r *agentReader) published() (string, error) {
+func (r *agentReader) published() (namedRevision, error) {
 	_, current, err := r.d.snapshots.Served(r.ctx, r.agent.SiteID)
 	if errors.Is(err, store.ErrNotFound) {
-		return "", nil // deleted meanwhile
+		return namedRevision{}, nil // deleted meanwhile
 	}
 	if err != nil {
-		return "", fmt.Errorf("read what site %d is given: %w", r.agent.SiteID, err)
+		return namedRevision{}, fmt.Errorf("read what site %d is given: %w", r.agent.SiteID, err)
 	}
-	return fmt.Sprintf("revision %d", current.Number), nil
-}
-
-// inForce is what runs as a whole: all services and volumes.
-func (r *agentReader) inForce() (string, error) {
-	running := r.agent.Report.Running
-	if running == nil {
-		return "", nil
-	}
-	name, err := r.revisionName(running.ETag)
-	return fmt.Sprintf("%s, since %s", name, running.Since.UTC().Format(humanTime)), err
+	return r.numbered(current.Number), nil
 }
 
 // services describes each service that was reported.
@@ -242,10 +247,10 @@ func (r *agentReader) services(now time.Time) ([]serviceDetail, error) {
 			one.Restored = found.Restored
 		}
 		var err error
-		if one.Received, err = r.revisionName(report.ReceivedETag); err != nil {
+		if one.Received, err = r.named(report.ReceivedETag); err != nil {
 			return nil, err
 		}
-		if one.Runs, err = r.revisionName(report.RunningETag); err != nil {
+		if one.Runs, err = r.named(report.RunningETag); err != nil {
 			return nil, err
 		}
 		if err := r.addLines(&one, name, report); err != nil {

@@ -348,17 +348,17 @@ func (r *agentReader) pathOf(record render.Record) (string, error) {
 		if err == nil && service.SiteID != site {
 			err = store.ErrNotFound
 		}
-		return fmt.Sprintf("/services/%d", record.ID), err
+		return servicePath(record.ID), err
 	case checkin.KindDomain:
 		rows, _, err := r.d.store.ListExternalDomains(r.ctx, store.ExternalDomainFilter{Name: record.Name}, store.ListOptions{Limit: 1})
 		if err != nil || len(rows) == 0 {
 			return "", noneOr(err)
 		}
-		return fmt.Sprintf("/domains/%d", rows[0].ID), nil
+		return domainPath(rows[0].ID), nil
 	case checkin.KindReservation, checkin.KindHost:
 		rows, _, err := r.d.store.ListContainers(r.ctx, store.ContainerFilter{SiteID: site, Hostname: record.Name}, store.ListOptions{Limit: 1})
 		if err == nil && len(rows) > 0 {
-			return fmt.Sprintf("/containers/%d", rows[0].ID), nil
+			return containerPath(rows[0].ID), nil
 		}
 		if err != nil {
 			return "", err
@@ -367,7 +367,7 @@ func (r *agentReader) pathOf(record render.Record) (string, error) {
 		if err != nil || len(nodes) == 0 {
 			return "", noneOr(err)
 		}
-		return fmt.Sprintf("/nodes/%d", nodes[0].ID), nil
+		return nodePath(nodes[0].ID), nil
 	}
 	return "", store.ErrNotFound
 }

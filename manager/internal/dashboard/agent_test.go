@@ -403,6 +403,51 @@ func readDocs(t *testing.T) string {
 	return all.String()
 }
 
+// TestTheWayBack: a failed change leads to the revision that runs, and every link
+// of the page to a page.
+func TestTheWayBack(t *testing.T) {
+	a := newAgentSite(t)
+	before := a.report(t)
+	a.tell(t, before)
+	a.Call(t, "PATCH", fmt.Sprintf("/services/%d", a.http), object{"internalPort": 9090})
+	report := change(a.report(t), "nginx", failed(checkin.OutcomeRolledBack, "bind() to 0.0.0.0:2201 failed (98: Address already in use)"))
+	report = change(report, "nginx", func(r *checkin.ServiceReport) { r.RunningETag = before.Running.ETag })
+	report = change(report, "dnsmasq", func(r *checkin.ServiceReport) {
+		r.Quarantined = []checkin.QuarantinedItem{
+			{Kind: checkin.KindSRV, ID: a.srv, Name: "_sip._tcp", Reason: "x"},
+			{Kind: checkin.KindReservation, Name: "web", Reason: "x"},
+			{Kind: checkin.KindHost, Name: "pve1", Reason: "x"},
+			{Kind: checkin.KindDomain, Name: "example.com", Reason: "x"},
+			{Kind: checkin.KindHTTP, ID: a.http, Name: "app.example.com", Reason: "x"},
+		}
+	})
+	report.Running.ETag = before.Running.ETag
+	page := get(t, a.Server, a.tell(t, report), a.cookie)
+	wantOn(t, text(page), []string{"Published for the site revision 2", "In force as a whole revision 1", "sudo opensource-manager pin 1 1", "Pin to revision 1…"}, nil)
+	links := regexp.MustCompile(`href="(/[^"#]+)"`).FindAllStringSubmatch(string(page.Body), -1)
+	seen := map[string]bool{}
+	for _, link := range links {
+		path := html.UnescapeString(link[1])
+		if answer := get(t, a.Server, path, a.cookie); !seen[path] && path != "/" && answer.Status != 200 {
+			t.Errorf("%s: %d", path, answer.Status)
+		}
+		seen[path] = true
+	}
+	for _, want := range []string{
+		fmt.Sprintf("/services/%d", a.srv), fmt.Sprintf("/services/%d", a.tcp), fmt.Sprintf("/containers/%d", a.container), fmt.Sprintf("/domains/%d", a.domain),
+		"/nodes/1", fmt.Sprintf("/volumes/%d", a.vol), "/sites/1/revisions/1", "/sites/1/pin?revision=1",
+	} {
+		if !seen[want] {
+			t.Errorf("no link to %s among %v", want, seen)
+		}
+	}
+	if _, err := a.Store.GetNode(t.Context(), 1); err != nil {
+		t.Fatal(err)
+	}
+	a.Call(t, "POST", "/sites/1/pin", object{"revision": 1, "reason": "9090 does not answer"})
+	wantOn(t, text(get(t, a.Server, a.tell(t, report), a.cookie)), []string{"Changes of the site do not reach it", "9090 does not answer", "sudo opensource-manager unpin 1", "What waits"}, nil)
+}
+
 // TestASilentAgent: nothing is said to be so that was only so.
 func TestASilentAgent(t *testing.T) {
 	a := newAgentSite(t)
