@@ -43,6 +43,9 @@ type arrivalView struct {
 	anchored      string
 }
 
+// heldBackStage waits for an administrator's word.
+const heldBackStage = "held back"
+
 // moment is a step and, if it is known, when it was taken.
 type moment struct {
 	Done    bool
@@ -62,7 +65,7 @@ func (d *dashboard) arrivals(v *visit, s store.Site, current *snapshot.Current, 
 	view := arrivalsView{Number: current.Number, How: how, Since: since.UTC().Format(machineTime), Age: ago(max(0, v.Now.Sub(since)))}
 	for _, a := range agents {
 		arrival := arrivalOf(a, current.ETag, since, v.Now)
-		if a.Report.Guard != nil && !arrival.InForce && v.canWrite() {
+		if arrival.Stage == heldBackStage && v.canWrite() {
 			arrival.Link = d.removalsOf(a.ID)
 		}
 		if arrival.InForce {
@@ -129,7 +132,7 @@ func arrivalOf(a store.Agent, etag string, since, now time.Time) arrivalView {
 		view.Received, view.Applied = moment{Done: true}, momentOf(running.Since.Add(-clockAhead(a)), now)
 	case a.Report.Guard != nil && (a.Report.Guard.ETag == "" || checkin.SameETag(a.Report.Guard.ETag, etag)):
 		view.Received = moment{Done: true}
-		view.Stage, view.Class = "held back", warn
+		view.Stage, view.Class = heldBackStage, warn
 		view.Words = "It " + removes(*a.Report.Guard) + ", so an administrator has to confirm that first."
 	case len(has) > 0:
 		view.inPart(a, etag, now)

@@ -150,6 +150,11 @@ func TestPublishingInABrowser(t *testing.T) {
 	})
 	b.reads(t, "nginx: [emerg] unknown directive")
 	looked(t, b, "revisions-arriving")
+	m.tells(t, "gw-b", second, first, func(r *checkin.Request) {
+		r.Guard = &checkin.Guard{Removed: 6, Total: 8, Kind: checkin.GuardServices, ETag: second}
+	})
+	b.reads(t, "It removes 6 of 8 services, so an administrator has to confirm that first.")
+	b.reads(t, "Look and confirm…")
 	m.tells(t, "gw-b", second, second)
 	m.tells(t, "gw-c", second, second)
 	b.reads(t, "All 3 agents run revision 2.")
@@ -425,4 +430,16 @@ func TestASiteThatPublishesByItself(t *testing.T) {
 		t.Fatalf("%d %s", done.Status, done.Body)
 	}
 	says(t, get(t, s, "/sites/1/revisions", cookie), 200, "1 node added")
+}
+
+// TestPinningAConfirmationOfAnotherDay says which revision to take instead.
+func TestPinningAConfirmationOfAnotherDay(t *testing.T) {
+	m := newManualSite(t)
+	m.call(t, "POST", m.path+"/confirm-removals", nil)
+	m.call(t, "PATCH", fmt.Sprintf("/services/%d", m.service), object{"internalPort": 9090})
+	m.call(t, "POST", m.path+"/publish", nil)
+	cookie := signIn(t, m.Server)
+	asked := form(t, get(t, m.Server, m.path+"/pin?revision=2", cookie))
+	asked.Set("reason", "back")
+	says(t, submit(t, m.Server, m.path+"/pin?revision=2", cookie, asked), 409, "Nothing was changed", "pin revision 1, which has the same content without that")
 }
