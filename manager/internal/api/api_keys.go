@@ -30,9 +30,6 @@ type apiKeyRotate struct {
 	}
 }
 
-// defaultOverlap leaves a day to put a rotated key where it is used.
-const defaultOverlap = 24 * time.Hour
-
 type listAPIKeys struct {
 	Paging
 	SiteID int64  `query:"siteId" minimum:"1"`
@@ -74,7 +71,7 @@ func (a *API) updateAPIKey(ctx context.Context, in *toRecord[apiKeyPatch]) (*ans
 		in.Body.ExpiresAt.setPointer(&end)
 		change.ExpiresAt = &end
 	}
-	row, err := auth.ChangeKey(ctx, a.store, in.ID, change)
+	row, err := auth.ChangeKey(ctx, a.store, in.ID, func(store.APIKey) (auth.KeyChange, error) { return change, nil })
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +79,7 @@ func (a *API) updateAPIKey(ctx context.Context, in *toRecord[apiKeyPatch]) (*ans
 }
 
 func (a *API) rotateAPIKey(ctx context.Context, in *apiKeyRotate) (*created[show.NewAPIKey], error) {
-	overlap := defaultOverlap
+	overlap := auth.DefaultOverlap
 	if in.Body != nil && in.Body.Overlap != nil {
 		var err error
 		if overlap, err = inventory.ParseDuration(*in.Body.Overlap); err != nil {

@@ -97,9 +97,14 @@ type KeyChange struct {
 	ExpiresAt **time.Time
 }
 
-// ChangeKey renames a key, or gives it another end.
-func ChangeKey(ctx context.Context, s *store.Store, id int64, change KeyChange) (store.APIKey, error) {
-	row, err := s.UpdateAPIKey(ctx, id, func(key *store.APIKey) (err error) {
+// ChangeKey renames a key, or gives it another end: decide says what of the key
+// as it is. Its errors are returned.
+func ChangeKey(ctx context.Context, s *store.Store, id int64, decide func(now store.APIKey) (KeyChange, error)) (store.APIKey, error) {
+	row, err := s.UpdateAPIKey(ctx, id, func(key *store.APIKey) error {
+		change, err := decide(*key)
+		if err != nil {
+			return err
+		}
 		if change.Name != nil {
 			if key.Name, err = inventory.ParseTitle(*change.Name); err != nil {
 				return &FieldError{"name", err}
@@ -115,6 +120,9 @@ func ChangeKey(ctx context.Context, s *store.Store, id int64, change KeyChange) 
 	}
 	return row, nil
 }
+
+// DefaultOverlap leaves a day to put a rotated key where it is used.
+const DefaultOverlap = 24 * time.Hour
 
 // maxOverlap is how long a key may at most go on beside the one that replaces it.
 const maxOverlap = 30 * 24 * time.Hour

@@ -42,7 +42,7 @@ func (d *dashboard) listContainers(v *visit) error {
 		return err
 	}
 	if len(nodes) > 2 || id != 0 {
-		l.Choice = parent("node", "Node", &id, nodes...)
+		l.Filters = []*field{parent("node", "Node", &id, nodes...)}
 	}
 	l.Empty = "This site has no container yet."
 	if v.canWrite() {

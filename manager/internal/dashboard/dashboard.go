@@ -92,6 +92,7 @@ func Register(engine *gin.Engine, o Options) (notFound gin.HandlerFunc) {
 	engine.POST("/sites/:id/pin", d.writer(d.pin))
 	engine.GET("/sites/:id/unpin", d.writer(d.askUnpin))
 	engine.POST("/sites/:id/unpin", d.writer(d.unpin))
+	d.settingsRoutes(engine)
 	engine.GET("/assets/*file", gin.WrapH(http.StripPrefix("/assets/", d.assets)))
 	return d.notFound
 }

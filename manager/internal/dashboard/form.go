@@ -8,12 +8,15 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/a-h/templ"
 
 	"opensource.internal/manager/internal/auth"
+	"opensource.internal/manager/internal/inventory"
 	"opensource.internal/manager/internal/store"
 )
 
@@ -122,6 +125,30 @@ func parent(name, label string, value *int64, options ...option) *field {
 	return f
 }
 
+// ending is a field for a time that will be, nil if it is none: a date, or in so
+// long.
+func ending(name, label string, value **time.Time) *field {
+	shown := ""
+	if *value != nil {
+		shown = (*value).UTC().Format(machineTime)
+	}
+	return &field{Name: name, Label: label, Kind: textInput, Value: shown, store: func(typed string) error {
+		switch typed = strings.TrimSpace(typed); typed {
+		case shown: // to the fraction of a second
+			return nil
+		case "":
+			*value = nil
+			return nil
+		}
+		at, err := inventory.ParseMoment(typed, time.Now().Add)
+		if err != nil {
+			return err
+		}
+		*value = &at
+		return nil
+	}}
+}
+
 // check is a field for yes or no.
 func check(name, label string, value *bool) *field {
 	shown := ""
@@ -136,6 +163,15 @@ func check(name, label string, value *bool) *field {
 
 func (f *field) required() *field        { f.Required = true; return f }
 func (f *field) hint(text string) *field { f.Hint = text; return f }
+
+// of takes the field's value from the address. What cannot be chosen is nothing.
+func (f *field) of(v *visit) *field {
+	f.Value = searchable(v.Query(f.Name))
+	if f.Kind == choiceInput && !slices.ContainsFunc(f.Options, func(o option) bool { return o.Value == f.Value }) {
+		f.Value = ""
+	}
+	return f
+}
 
 // id is the field's in the page.
 func (f *field) id() string { return "field-" + f.Name }
@@ -274,7 +310,7 @@ func changing[T any](shown *form, typed url.Values, fields func(*T) []*field) fu
 		if err := shown.read(typed); err != nil {
 			return err
 		}
-		if shown.Version != is {
+		if shown.Version != is && !slices.EqualFunc(shown.Fields, now, func(a, b *field) bool { return a.Value == b.Value }) {
 			return &staleError{Version: is, Fields: now}
 		}
 		return nil

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -39,6 +40,7 @@ type page struct {
 	Chart bool
 
 	User   string
+	Admin  bool // whether the visitor may change things
 	Flash  flash
 	Now    time.Time
 	prefix string
@@ -56,6 +58,21 @@ var sections = []section{
 	{"/agents", "Agents", "network"},
 	{"/sites", "Sites", "house"},
 	{"/domains", "Domains", "globe"},
+	{settingsPath, "Settings", "settings"},
+}
+
+// settingsPath is the entry of the navigation that has tabs.
+const settingsPath = "/settings"
+
+// tab is a page below the settings. Some are for administrators only.
+type tab struct {
+	section
+	Admins bool
+}
+
+// tabs are the pages below the settings. A page that is made adds its line here.
+var tabs = []tab{
+	{section{"/api-keys", "API keys", "key-round"}, false},
 }
 
 // link is the address of a page below the prefix.
@@ -70,10 +87,23 @@ func (p page) topics() string { return strings.Join(p.Topics, " ") }
 
 // current marks the navigation's entry for who cannot see it.
 func (p page) current(s section) string {
-	if p.Section == s.Path {
+	switch {
+	case p.Section == s.Path:
 		return "page"
+	case s.Path == settingsPath && p.tabbed():
+		return "true"
 	}
 	return "false"
+}
+
+// tabbed reports whether the page is one of those below the settings.
+func (p page) tabbed() bool {
+	return slices.ContainsFunc(tabs, func(t tab) bool { return t.Path == p.Section })
+}
+
+// tabs are those that the visitor may open.
+func (p page) tabs() []tab {
+	return slices.DeleteFunc(slices.Clone(tabs), func(t tab) bool { return t.Admins && !p.Admin })
 }
 
 // visit is a request for a page by somebody who is signed in. Changes made with
@@ -126,6 +156,7 @@ func (d *dashboard) visited(may func(auth.Role) bool, handle handler) gin.Handle
 func (v *visit) page(title, section string, trail ...crumb) page {
 	p := v.d.page(title)
 	p.Section, p.Trail, p.User, p.Now = section, trail, v.Who.Name, v.Now
+	p.Admin = v.canWrite()
 	return p
 }
 

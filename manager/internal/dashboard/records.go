@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/a-h/templ"
@@ -25,6 +27,25 @@ type cell struct {
 	Class string // if it is a badge: good, warn, bad, or "neutral"
 	Copy  string // the id of the text, if it has a button that copies it
 	Note  string // muted, below
+	Lines []string
+	// At is the moment that Text tells, and Passed whether it was: its age goes on.
+	At     time.Time
+	Passed bool
+}
+
+// nothing reports whether there is nothing to be said.
+func (c cell) nothing() bool { return c.Text == "" && c.Note == "" && len(c.Lines) == 0 }
+
+// when is a moment as people read it, empty if there is none.
+func (v *visit) when(at *time.Time) cell {
+	if at == nil {
+		return cell{}
+	}
+	c := cell{At: at.UTC(), Passed: !at.After(v.Now)}
+	if c.Text = "in " + span(at.Sub(v.Now)); c.Passed {
+		c.Text = ago(v.Now.Sub(*at))
+	}
+	return c
 }
 
 // detail is a fact about a record.
@@ -60,9 +81,9 @@ type listing struct {
 	Columns []column
 	Rows    []row
 	Total   int64
-	Empty   string // what is said if there is nothing
-	New     crumb  // the button for another one, if the visitor may make one
-	Choice  *field // something else to choose by
+	Empty   string   // what is said if there is nothing
+	New     crumb    // the button for another one, if the visitor may make one
+	Filters []*field // what else to choose by
 
 	Search, Sort string
 	Page         int
@@ -101,7 +122,7 @@ func (l *listing) options() store.ListOptions {
 
 // chosen reports whether the list shows only some of what there is.
 func (l *listing) chosen() bool {
-	return l.Search != "" || l.Choice != nil && l.Choice.Value != ""
+	return l.Search != "" || slices.ContainsFunc(l.Filters, func(f *field) bool { return f.Value != "" })
 }
 
 // address is that of the list, sorted otherwise, or of another page of it.
@@ -110,8 +131,10 @@ func (l *listing) address(sort string, page int) templ.SafeURL {
 	if l.Search != "" {
 		query.Set("q", l.Search)
 	}
-	if l.Choice != nil && l.Choice.Value != "" {
-		query.Set(l.Choice.Name, l.Choice.Value)
+	for _, f := range l.Filters {
+		if f.Value != "" {
+			query.Set(f.Name, f.Value)
+		}
 	}
 	if sort != "" {
 		query.Set("sort", sort)

@@ -22,6 +22,10 @@
 
   document.querySelector(".faults")?.focus();
 
+  // What is shown once was made by a form: a reload is not to send that again.
+  const made = document.querySelector("[data-address]");
+  if (made) history.replaceState(null, "", made.dataset.address);
+
   // The browser's clock may be wrong: only the difference to the manager's counts.
   let ahead = 0, told = "";
   const now = () => {

@@ -1,0 +1,19 @@
+package dashboard
+
+import "github.com/gin-gonic/gin"
+
+// settingsRoutes are the pages below the settings.
+func (d *dashboard) settingsRoutes(engine *gin.Engine) {
+	engine.GET(settingsPath, d.reader(d.settings))
+	engine.GET("/api-keys", d.reader(d.listKeys))
+	d.form(engine, "/api-keys/new", d.newKey)
+	engine.GET("/api-keys/:id", d.reader(d.key))
+	d.form(engine, "/api-keys/:id/edit", d.editKey)
+	d.form(engine, "/api-keys/:id/rotate", d.rotateKey)
+	d.form(engine, "/api-keys/:id/revoke", d.revokeKey)
+}
+
+// settings leads to the first of its tabs.
+func (d *dashboard) settings(v *visit) error {
+	return d.listKeys(v)
+}
