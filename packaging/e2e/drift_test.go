@@ -64,8 +64,8 @@ func editedFiles(t *testing.T, s *site) {
 					checkDrift(agent.Drift["dnsmasq"].Files, hosts, edit.hostsDiff),
 				)
 			})
-			if page := html.UnescapeString(s.manager.page(t)); !strings.Contains(page, edit.confDiff) || !strings.Contains(page, edit.hostsDiff) {
-				t.Error("/agents does not show what was edited")
+			if page := html.UnescapeString(s.manager.agentPage(t, s.id)); !strings.Contains(page, edit.confDiff) || !strings.Contains(page, edit.hostsDiff) {
+				t.Error("the agent's page does not show what was edited")
 			}
 		})
 	}

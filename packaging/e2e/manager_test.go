@@ -165,6 +165,21 @@ func (m *manager) volume(t testing.TB, id int64) volume {
 // page signs in as a person does and returns the page /agents.
 func (m *manager) page(t testing.TB) string {
 	t.Helper()
+	return m.pageAt(t, "/agents")
+}
+
+// agentPage returns the page of a site's agent.
+func (m *manager) agentPage(t testing.TB, site int64) string {
+	t.Helper()
+	a, err := m.agent(site)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m.pageAt(t, fmt.Sprintf("/agents/%d", a.ID))
+}
+
+func (m *manager) pageAt(t testing.TB, path string) string {
+	t.Helper()
 	jar, _ := cookiejar.New(nil)
 	browser := &http.Client{Timeout: 10 * time.Second, Jar: jar}
 	signIn, err := http.NewRequest("POST", m.URL+"/sign-in", strings.NewReader(url.Values{"name": {"admin"}, "password": {password}}.Encode()))
@@ -178,14 +193,14 @@ func (m *manager) page(t testing.TB) string {
 		t.Fatalf("sign in: %v", err)
 	}
 	response.Body.Close()
-	response, err = browser.Get(m.URL + "/agents")
+	response, err = browser.Get(m.URL + path)
 	if err != nil {
-		t.Fatalf("open /agents: %v", err)
+		t.Fatalf("open %s: %v", path, err)
 	}
 	defer response.Body.Close()
 	content, err := io.ReadAll(response.Body)
 	if err != nil || response.StatusCode != http.StatusOK {
-		t.Fatalf("open /agents: %s, %v", response.Status, err)
+		t.Fatalf("open %s: %s, %v", path, response.Status, err)
 	}
 	return string(content)
 }

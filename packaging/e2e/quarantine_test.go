@@ -270,10 +270,10 @@ func (s *site) wantLeftOut(t *testing.T, bad []badRecord) {
 		}
 		return errors.Join(checkLeftOut("nginx", agent.Services["nginx"], bad), checkLeftOut("dnsmasq", agent.Services["dnsmasq"], bad))
 	})
-	page := html.UnescapeString(s.manager.page(t))
+	page := html.UnescapeString(s.manager.agentPage(t, s.id))
 	for _, record := range bad {
 		if !strings.Contains(page, record.name) || !strings.Contains(page, record.words) {
-			t.Errorf("/agents does not say %s of %s", record.words, record.name)
+			t.Errorf("the agent's page does not say %s of %s", record.words, record.name)
 		}
 		if record.inForce() == nil {
 			t.Errorf("%s %s is in force", record.kind, record.name)

@@ -175,11 +175,17 @@ func (d *dashboard) readAgent(v *visit, a store.Agent) (agentPage, error) {
 }
 
 func summaryOf(volumes []store.Volume) string {
-	view := agentView{}
+	counts := map[store.VolumeStatus]int{}
 	for _, volume := range volumes {
-		view.Volumes = append(view.Volumes, describeVolume(volume))
+		counts[volume.Status]++
 	}
-	return strings.TrimPrefix(view.volumeSummary(), "Volumes: ")
+	var parts []string
+	for _, status := range []store.VolumeStatus{store.VolumeReady, store.VolumePending, store.VolumeFailed} {
+		if n := counts[status]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, status))
+		}
+	}
+	return strings.Join(parts, ", ")
 }
 
 // agentReader reads what is kept of what an agent speaks of.

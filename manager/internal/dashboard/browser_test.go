@@ -22,6 +22,7 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 
+	"opensource.internal/agent/checkin"
 	"opensource.internal/manager/servertest"
 )
 
@@ -291,18 +292,36 @@ func TestALivePageFollows(t *testing.T) {
 	b.open(t, "/agents")
 	b.until(t, `document.getElementById("live").textContent === "Live"`)
 	eval[bool](t, b, `(() => {
-		window.before = document.querySelector('[id$="-facts"]');
-		before.open = true;
-		before.querySelector("summary").focus();
-		getSelection().selectAllChildren(before.querySelector("dd"));
+		window.before = document.querySelector("tr[id^=agent-] a");
+		document.querySelector("[name=q]").value = "typed";
+		before.focus();
+		getSelection().selectAllChildren(before.closest("tr").querySelector("[data-label=Address]"));
 		window.selected = String(getSelection());
 		return true;
 	})()`)
 	site := s.Create(t, "/sites", object{"name": "appeared"})
 	checkInHealthy(t, s, site, "newcomer")
 	b.reads(t, "newcomer")
-	if !eval[bool](t, b, `before.isConnected && before.open && document.activeElement === before.querySelector("summary") && String(getSelection()) === selected`) {
-		t.Error("focus, selection or what was opened is lost")
+	kept := eval[[]string](t, b, `[String(before.isConnected), String(document.activeElement === before), String(getSelection()), selected, document.querySelector("[name=q]").value]`)
+	if kept[0] != "true" || kept[1] != "true" || kept[2] != kept[3] || kept[4] != "typed" {
+		t.Errorf("focus, selection or what was typed is lost: %q", kept)
+	}
+}
+
+// TestWhatIsOpenStaysOpen while a live page follows.
+func TestWhatIsOpenStaysOpen(t *testing.T) {
+	s, cookie := everyState(t)
+	b := browse(t, s, cookie)
+	b.open(t, "/agents/1")
+	b.until(t, `document.getElementById("live").textContent === "Live"`)
+	eval[bool](t, b, `(window.before = document.getElementById("host"), before.open = true)`)
+	checkIn(t, s, checkin.Request{
+		SiteID: 1, Hostname: "01-well", CurrentTime: time.Now().Unix(), Services: map[string]checkin.ServiceReport{},
+		Host: &checkin.HostInfo{OS: "Debian GNU/Linux 14 (forky)"},
+	})
+	b.reads(t, "forky")
+	if !eval[bool](t, b, `before.isConnected && before.open`) {
+		t.Error("what was opened is closed")
 	}
 }
 

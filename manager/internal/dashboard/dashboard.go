@@ -109,21 +109,6 @@ func (d *dashboard) page(title string) page {
 
 func (d *dashboard) home(c *gin.Context) { d.goTo(c, "/agents") }
 
-// agentsEvery is how often the list is fetched if nothing happens: the times of
-// check-ins in it move.
-const agentsEvery = 10 * time.Second
-
-func (d *dashboard) agents(v *visit) error {
-	list, err := d.readAgents(v.Request.Context(), v.Who, v.Now)
-	if err != nil {
-		return err
-	}
-	list.ManagerURL = d.managerURL(v.Request)
-	p := v.page("Agents", "/agents")
-	p.Topics, p.Every = []string{"all"}, agentsEvery
-	return v.show(http.StatusOK, p, agentsPage(list))
-}
-
 // managerURL is what an agent on another host would use.
 func (d *dashboard) managerURL(r *http.Request) string {
 	if d.publicURL != nil {

@@ -206,6 +206,7 @@ func (v *visit) fail(err error) {
 func (d *dashboard) explain(c *gin.Context, err error) (status int, title, text string) {
 	var inUse *store.InUseError
 	var conflict *store.ConflictError
+	var invalid *store.InvalidError
 	switch {
 	case c.Request.Context().Err() != nil:
 		return 0, "", "" // that a browser did not wait is no fault
@@ -213,6 +214,8 @@ func (d *dashboard) explain(c *gin.Context, err error) (status int, title, text 
 		return http.StatusNotFound, "Not found", "There is no such page. What it was about may have been deleted meanwhile."
 	case errors.Is(err, auth.ErrForbidden):
 		return http.StatusForbidden, "Not allowed", "Only an administrator may do this."
+	case errors.As(err, &invalid):
+		return http.StatusBadRequest, "Not understood", "The address asks for something that there is not: " + invalid.Error() + "."
 	case errors.As(err, &inUse):
 		return http.StatusConflict, "In use", inUse.Error() + "."
 	case errors.As(err, &conflict):

@@ -33,16 +33,23 @@ func (d *dashboard) held(ctx context.Context, sites []store.Site, now time.Time)
 		if pin == nil && site.Publishing != inventory.PublishManual {
 			continue
 		}
-		waiting, err := d.snapshots.Waiting(ctx, site.ID)
-		if errors.Is(err, store.ErrNotFound) {
-			continue // deleted meanwhile
-		}
+		waiting, err := d.waiting(ctx, site.ID)
 		if err != nil {
-			return nil, fmt.Errorf("count what waits in site %d: %w", site.ID, err)
+			return nil, err
 		}
 		words[site.ID] = describeHeld(pin, waiting, now)
 	}
 	return words, nil
+}
+
+// waiting counts the changes of a site that its agents do not get. A site that
+// was deleted meanwhile has none.
+func (d *dashboard) waiting(ctx context.Context, siteID int64) (int, error) {
+	changes, err := d.snapshots.Waiting(ctx, siteID)
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return 0, fmt.Errorf("count what waits in site %d: %w", siteID, err)
+	}
+	return changes, nil
 }
 
 // describeHeld is empty if there is nothing to say.

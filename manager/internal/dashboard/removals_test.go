@@ -116,7 +116,7 @@ func TestAnAdministratorConfirmsARemoval(t *testing.T) {
 	cookie := signIn(t, h.Server)
 	link := `href="` + h.removals + `"`
 	for _, ask := range []func(*testing.T, *servertest.Server, string, string) servertest.Answer{get, refresh} {
-		wantOn(t, string(ask(t, h.Server, "/agents", cookie).Body), []string{"Held back: the new configuration removes 6 of 8 services.", link}, nil)
+		wantOn(t, string(ask(t, h.Server, "/agents", cookie).Body), []string{"held back", "removes 6 of 8 services", link}, nil)
 	}
 	asking := get(t, h.Server, h.removals, cookie)
 	if asking.Status != 200 {
@@ -149,7 +149,7 @@ func TestAnAdministratorConfirmsARemoval(t *testing.T) {
 
 	// The agent has taken it over.
 	h.checkIn(t, h.tag(t), nil)
-	wantOn(t, string(get(t, h.Server, "/agents", cookie).Body), []string{"gateway"}, []string{"Held back", "Confirmed by"})
+	wantOn(t, string(get(t, h.Server, "/agents", cookie).Body), []string{"gateway"}, []string{"held back", "Confirmed by"})
 }
 
 func TestWhoMayNotConfirm(t *testing.T) {

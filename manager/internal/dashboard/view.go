@@ -2,7 +2,6 @@ package dashboard
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -13,7 +12,6 @@ import (
 	"golang.org/x/net/idna"
 
 	"opensource.internal/agent/checkin"
-	"opensource.internal/manager/internal/auth"
 	"opensource.internal/manager/internal/store"
 )
 
@@ -29,41 +27,6 @@ const (
 	bad     = "bad"
 	neutral = ""
 )
-
-// skewWorthTelling is how far an agent's clock may be off without a word.
-const skewWorthTelling = 30 * time.Second
-
-// agentList is everything the page shows, in words.
-type agentList struct {
-	Agents     []agentView
-	Now        time.Time
-	ManagerURL string
-	NoSites    bool
-}
-
-type agentView struct {
-	ID            int64
-	Host          string
-	Site          string
-	Address       string
-	Version       string
-	Running       string
-	Status        string
-	StatusClass   string
-	Class         string // of the whole card
-	Age           string
-	LastSeen      time.Time
-	Warnings      []string
-	Held          string     // why it does not get what the inventory has
-	HoldsBack     bool       // a configuration that removes too much
-	Guard         *guardView // how it stands with that
-	Services      []serviceView
-	Probes        probesView
-	Volumes       []volumeView
-	FailedVolumes int
-	HostSummary   string
-	HostFacts     []fact
-}
 
 // fact is one line of what an agent told about its host.
 type fact struct{ Name, Value string }
@@ -100,96 +63,6 @@ type volumeView struct {
 	Message string
 }
 
-type count struct {
-	N     int
-	Word  string
-	Class string
-}
-
-// readAgents reads all agents with what the page says about them to somebody.
-func (d *dashboard) readAgents(ctx context.Context, who auth.Principal, now time.Time) (agentList, error) {
-	all := store.ListOptions{Limit: store.All}
-	agents, _, err := d.store.ListAgents(ctx, store.AgentFilter{}, all)
-	if err != nil {
-		return agentList{}, fmt.Errorf("list agents: %w", err)
-	}
-	sites, _, err := d.store.ListSites(ctx, store.SiteFilter{}, all)
-	if err != nil {
-		return agentList{}, fmt.Errorf("list sites: %w", err)
-	}
-	volumes, _, err := d.store.ListVolumes(ctx, store.VolumeFilter{}, all)
-	if err != nil {
-		return agentList{}, fmt.Errorf("list volumes: %w", err)
-	}
-
-	names := map[int64]string{}
-	for _, s := range sites {
-		names[s.ID] = s.Name
-	}
-	bySite := map[int64][]store.Volume{}
-	for _, v := range volumes {
-		bySite[v.SiteID] = append(bySite[v.SiteID], v)
-	}
-	confirmed, err := d.confirmedRemovals(ctx)
-	if err != nil {
-		return agentList{}, err
-	}
-	held, err := d.held(ctx, sites, now)
-	if err != nil {
-		return agentList{}, err
-	}
-	list := agentList{Now: now.UTC(), NoSites: len(sites) == 0}
-	for _, a := range agents {
-		view := describe(a, names[a.SiteID], bySite[a.SiteID], now)
-		view.Held = held[a.SiteID]
-		if view.Guard, err = d.describeGuard(ctx, a, confirmed, now); err != nil {
-			return agentList{}, err
-		}
-		if view.Guard != nil && view.Guard.Confirmable && who.Role.CanWrite() {
-			view.Guard.Link = d.removalsOf(a.ID)
-		}
-		list.Agents = append(list.Agents, view)
-	}
-	slices.SortStableFunc(list.Agents, func(a, b agentView) int {
-		return cmp.Or(strings.Compare(a.Site, b.Site), strings.Compare(a.Host, b.Host))
-	})
-	return list, nil
-}
-
-// describe puts one agent into words.
-func describe(a store.Agent, site string, volumes []store.Volume, now time.Time) agentView {
-	view := agentView{
-		ID: a.ID, Host: a.Hostname, Site: fmt.Sprintf("%s (%d)", site, a.SiteID), Address: string(a.Report.IPv4Address),
-		Age: ago(a.Age(now)), LastSeen: a.LastSeenAt.UTC(), Running: running(a.Report.Running),
-		Warnings: warnings(a, now), HoldsBack: a.Report.Guard != nil,
-	}
-	if a.Report.Agent != nil {
-		view.Version = a.Report.Agent.Version
-	}
-	drift := a.Drift.Recent(now)
-	for _, name := range slices.Sorted(maps.Keys(a.Report.Services)) {
-		service := describeService(name, a.Report.Services[name], now, clockAhead(a))
-		if found, ok := drift[name]; ok {
-			service.DriftedAt, service.Drifted, service.Drift = found.At.UTC(), ago(max(0, now.Sub(found.At))), found.Files
-			service.Restored = found.Restored
-		}
-		view.Services = append(view.Services, service)
-	}
-	view.Probes = describeProbes(a.Report.Probes)
-	view.HostSummary, view.HostFacts = describeHost(a.Report.Request)
-	for _, v := range volumes {
-		view.Volumes = append(view.Volumes, describeVolume(v))
-		if v.Status == store.VolumeFailed {
-			view.FailedVolumes++
-		}
-	}
-	view.Status, view.StatusClass = string(a.Presence(now)), presenceClass(a.Presence(now))
-	if view.Class = view.StatusClass; view.Class == good {
-		view.Class = view.worst()
-	}
-	return view
-}
-
 func presenceClass(p store.Presence) string {
 	switch p {
 	case store.Online:
@@ -198,26 +71,6 @@ func presenceClass(p store.Presence) string {
 		return warn
 	}
 	return bad
-}
-
-// worst is how an agent that is online is to be felt about.
-func (a agentView) worst() string {
-	class := good
-	if len(a.Warnings)+len(a.Probes.Failing) > 0 || a.HoldsBack {
-		class = warn
-	}
-	for _, s := range a.Services {
-		if s.StateClass == bad || s.ApplyClass == bad {
-			return bad
-		}
-		if s.StateClass == warn || s.ApplyClass == warn || len(s.Quarantined) > 0 {
-			class = warn
-		}
-	}
-	if a.FailedVolumes > 0 {
-		return bad
-	}
-	return class
 }
 
 // describeService puts a report into words. Ahead is how far the agent's clock is
@@ -267,7 +120,7 @@ func clockAhead(a store.Agent) time.Duration {
 		return 0
 	}
 	ahead := time.Duration(*a.ClockSkewMS) * time.Millisecond
-	if ahead.Abs() <= skewWorthTelling {
+	if ahead.Abs() <= store.SkewWorthTelling {
 		return 0
 	}
 	return ahead
@@ -367,13 +220,6 @@ func describeVolume(v store.Volume) volumeView {
 	return view
 }
 
-func running(r *checkin.Running) string {
-	if r == nil {
-		return ""
-	}
-	return fmt.Sprintf("%s since %s", shortTag(r.ETag), r.Since.UTC().Format(humanTime))
-}
-
 // shortTag is enough of a tag to tell it from others.
 func shortTag(etag string) string {
 	tag := strings.Trim(etag, `"`)
@@ -383,8 +229,8 @@ func shortTag(etag string) string {
 	return tag
 }
 
-// warnings are what does not belong to a service or volume.
-func warnings(a store.Agent, now time.Time) []string {
+// hostWarnings are about the check-in itself.
+func hostWarnings(a store.Agent) []string {
 	var all []string
 	if a.Report.Fault != nil {
 		all = append(all, "Its last report could not be read.")
@@ -397,6 +243,11 @@ func warnings(a store.Agent, now time.Time) []string {
 	case ahead < 0:
 		all = append(all, "Its clock is "+span(-ahead)+" behind the manager's.")
 	}
+	return all
+}
+
+func certificateWarnings(a store.Agent, now time.Time) []string {
+	var all []string
 	for _, domain := range slices.Sorted(maps.Keys(a.Report.Certificates)) {
 		if warning := certificateWarning(domain, a.Report.Certificates[domain], now); warning != "" {
 			all = append(all, warning)
@@ -433,30 +284,6 @@ func readable(name string) string {
 	return written + " (" + name + ")"
 }
 
-// counts sums the list up.
-func (l agentList) counts() []count {
-	numbers := map[string]int{}
-	trouble := 0
-	for _, a := range l.Agents {
-		numbers[a.Status]++
-		if a.Status == string(store.Online) && a.Class != good {
-			trouble++
-		}
-	}
-	var counts []count
-	for _, c := range []count{
-		{numbers[string(store.Online)], "online", good},
-		{trouble, "of them with problems", warn},
-		{numbers[string(store.Late)], "late", warn},
-		{numbers[string(store.Offline)], "offline", bad},
-	} {
-		if c.N > 0 {
-			counts = append(counts, c)
-		}
-	}
-	return counts
-}
-
 // restored says what became of an edit. Those that are made while a service is
 // held are not told.
 func (s serviceView) restored() string {
@@ -468,23 +295,6 @@ func (s serviceView) restored() string {
 		return when + " and restored"
 	}
 	return when + ", and not restored"
-}
-
-// anchor is the id of a part of the card.
-func (a agentView) anchor(part string) string { return fmt.Sprintf("agent-%d-%s", a.ID, part) }
-
-func (a agentView) volumeSummary() string {
-	numbers := map[string]int{}
-	for _, v := range a.Volumes {
-		numbers[v.Status]++
-	}
-	var parts []string
-	for _, status := range []store.VolumeStatus{store.VolumeReady, store.VolumePending, store.VolumeFailed} {
-		if n := numbers[string(status)]; n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", n, status))
-		}
-	}
-	return "Volumes: " + strings.Join(parts, ", ")
 }
 
 func ago(d time.Duration) string {

@@ -11,46 +11,6 @@ import (
 	"opensource.internal/manager/internal/store"
 )
 
-func TestHowAnAgentIsFeltAbout(t *testing.T) {
-	now := time.Date(2026, 12, 1, 12, 0, 0, 0, time.UTC)
-	report := func(state string, apply checkin.LastApply, outcome checkin.Outcome) checkin.Request {
-		return checkin.Request{Services: map[string]checkin.ServiceReport{"nginx": {State: state, LastApply: apply, Outcome: outcome}}}
-	}
-	healthy := report("active", checkin.ApplySuccess, checkin.OutcomeUnchanged)
-	second := int64(1000)
-	for _, test := range []struct {
-		name          string
-		age           time.Duration
-		report        checkin.Request
-		skew          *int64
-		volume        store.VolumeStatus
-		status, class string
-	}{
-		{"healthy", 10 * time.Second, healthy, &second, store.VolumeReady, "online", good},
-		{"clock set back", -time.Hour, healthy, &second, store.VolumeReady, "online", good},
-		{"just online", 90 * time.Second, healthy, &second, store.VolumePending, "online", good},
-		{"late", 91 * time.Second, healthy, &second, store.VolumeReady, "late", warn},
-		{"offline", 6 * time.Minute, healthy, &second, store.VolumeReady, "offline", bad},
-		{"no clock", 0, healthy, nil, store.VolumeReady, "online", warn},
-		{"volume failed", 0, healthy, &second, store.VolumeFailed, "online", bad},
-		{"apply failed", 0, report("active", checkin.ApplyFailure, checkin.OutcomeRejected), &second, store.VolumeReady, "online", bad},
-		{"service failed", 0, report("failed", checkin.ApplySuccess, ""), &second, store.VolumeReady, "online", bad},
-		{"service stopped", 0, report("inactive", checkin.ApplySuccess, ""), &second, store.VolumeReady, "online", warn},
-		{"not managed", 0, report("active", checkin.ApplyUnknown, checkin.OutcomeSkipped), &second, store.VolumeReady, "online", warn},
-		{"no bus", 0, report("unknown", checkin.ApplySuccess, ""), &second, store.VolumeReady, "online", good},
-		{"words of another age", 0, report("hibernating", "splendid", "teleported"), &second, store.VolumeReady, "online", good},
-	} {
-		agent := store.Agent{ID: 1, SiteID: 1, Hostname: "a", Report: store.Report{Request: test.report}, LastSeenAt: now.Add(-test.age), ClockSkewMS: test.skew}
-		got := describe(agent, "lab", []store.Volume{{Status: test.volume}}, now)
-		if got.Status != test.status || got.Class != test.class {
-			t.Errorf("%s: %s %q, want %s %q", test.name, got.Status, got.Class, test.status, test.class)
-		}
-		if strings.Contains(got.Age, "-") {
-			t.Errorf("%s: age %q", test.name, got.Age)
-		}
-	}
-}
-
 func TestSpansInWords(t *testing.T) {
 	for d, want := range map[time.Duration]string{
 		0: "just now", 400 * time.Millisecond: "just now", 12 * time.Second: "12 s ago", 61 * time.Second: "1 minute ago",
@@ -67,7 +27,7 @@ func TestClockSkewIsTold(t *testing.T) {
 		29 * time.Second: "", -29 * time.Second: "", 3 * time.Hour: "3 hours ahead of", -3 * time.Hour: "3 hours behind", 45 * time.Second: "45 s ahead of",
 	} {
 		ms := skew.Milliseconds()
-		got := strings.Join(warnings(store.Agent{ClockSkewMS: &ms}, time.Now()), " ")
+		got := strings.Join(hostWarnings(store.Agent{ClockSkewMS: &ms}), " ")
 		if (want == "") != (got == "") || !strings.Contains(got, want) {
 			t.Errorf("%s: %q", skew, got)
 		}
@@ -109,9 +69,8 @@ func TestNamesAreReadable(t *testing.T) {
 func TestDamagedReportIsTold(t *testing.T) {
 	skew := int64(0)
 	agent := store.Agent{Hostname: "a", Report: store.Report{Fault: errors.New("unexpected end")}, LastSeenAt: time.Now(), ClockSkewMS: &skew}
-	view := describe(agent, "lab", nil, time.Now())
-	if len(view.Warnings) != 1 || !strings.Contains(view.Warnings[0], "could not be read") || view.Class != warn {
-		t.Errorf("%+v", view)
+	if all := hostWarnings(agent); len(all) != 1 || !strings.Contains(all[0], "could not be read") {
+		t.Errorf("%q", all)
 	}
 }
 
@@ -171,11 +130,10 @@ func TestHoldCountsDown(t *testing.T) {
 		{-time.Minute, nil, "x", "root", "Was on hold until 2026-12-01 11:59:00 UTC, by root: x. The next pass goes on."},
 		{time.Hour, &behind, "", "", "On hold for 4 h 0 min more, until 2026-12-01 16:00:00 UTC"},
 	} {
-		agent := store.Agent{ClockSkewMS: test.skew, Report: store.Report{Request: checkin.Request{Services: map[string]checkin.ServiceReport{"nginx": {
+		got := describeService("nginx", checkin.ServiceReport{
 			State: "active", LastApply: checkin.ApplySuccess, Outcome: checkin.OutcomeHeld, Message: "held until the cows come home",
 			Hold: &checkin.Hold{Until: now.Add(test.left), Reason: test.reason, By: test.by},
-		}}}}}
-		got := describe(agent, "lab", nil, now).Services[0]
+		}, now, clockAhead(store.Agent{ClockSkewMS: test.skew}))
 		if got.Held != test.want || got.Message != "" {
 			t.Errorf("%q, %q, want %q", got.Held, got.Message, test.want)
 		}
@@ -192,23 +150,18 @@ func TestAHoldLastsAsLongAsItWasAskedFor(t *testing.T) {
 
 // An agent does not look for edits of what is held: what is known was before.
 func TestAnEditOfAHeldServiceWasBeforeTheHold(t *testing.T) {
-	now := time.Date(2026, 12, 1, 12, 0, 0, 0, time.UTC)
 	for _, test := range []struct {
-		hold     *checkin.Hold
+		held     string
 		restored bool
 		want     string
 	}{
-		{nil, true, " and restored"},
-		{nil, false, ", and not restored"},
-		{&checkin.Hold{Until: now.Add(time.Hour)}, true, " before the hold and restored"},
-		{&checkin.Hold{Until: now.Add(time.Hour)}, false, " before the hold, and not restored"},
+		{"", true, " and restored"},
+		{"", false, ", and not restored"},
+		{"On hold", true, " before the hold and restored"},
+		{"On hold", false, " before the hold, and not restored"},
 	} {
-		agent := store.Agent{
-			Report: store.Report{Request: checkin.Request{Services: map[string]checkin.ServiceReport{"nginx": {State: "active", Hold: test.hold}}}},
-			Drift:  store.KeptDrift{"nginx": {At: now.Add(-time.Minute), Restored: test.restored, Files: []checkin.Drift{{Path: "/etc/nginx/nginx.conf"}}}},
-		}
-		if got := describe(agent, "lab", nil, now).Services[0].restored(); got != test.want {
-			t.Errorf("held %v, restored %t: %q, want %q", test.hold, test.restored, got, test.want)
+		if got := (serviceView{Held: test.held, Restored: test.restored}).restored(); got != test.want {
+			t.Errorf("held %q, restored %t: %q, want %q", test.held, test.restored, got, test.want)
 		}
 	}
 }
@@ -253,19 +206,5 @@ func TestHostInWords(t *testing.T) {
 	}
 	if summary, facts := describeHost(checkin.Request{}); summary != "" || facts != nil {
 		t.Errorf("an older agent tells %q", summary)
-	}
-}
-
-func TestDriftIsShownForADay(t *testing.T) {
-	now := time.Date(2026, 12, 1, 12, 0, 0, 0, time.UTC)
-	agent := store.Agent{
-		Drift:  store.KeptDrift{"nginx": {At: now.Add(-3 * time.Hour), Files: []checkin.Drift{{Path: "/etc/nginx/nginx.conf"}}}},
-		Report: store.Report{Request: checkin.Request{Services: map[string]checkin.ServiceReport{"nginx": {State: "active"}}}},
-	}
-	if got := describe(agent, "lab", nil, now).Services[0]; got.Drifted != "3 hours ago" || len(got.Drift) != 1 {
-		t.Errorf("%+v", got)
-	}
-	if got := describe(agent, "lab", nil, now.Add(22*time.Hour)).Services[0]; len(got.Drift) != 0 {
-		t.Errorf("%+v", got)
 	}
 }

@@ -30,6 +30,8 @@ type Agent struct {
 	OfflineAt   *time.Time `audit:"-"` // since when it counts as gone
 	// Told counts the reports that said something new.
 	Told int64 `audit:"-"`
+	// Summary is that of the report.
+	Summary Summary `gorm:"embedded" audit:"-"`
 }
 
 // AgentFilter chooses agents. Zero fields choose all.

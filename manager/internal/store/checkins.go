@@ -69,6 +69,7 @@ func createAgent(tx *gorm.DB, c CheckIn, agent *Agent) ([]events.Event, error) {
 	*agent = Agent{
 		SiteID: c.SiteID, Hostname: c.Hostname, PeerAddress: c.PeerAddress, Report: Report{Request: c.Report}, Drift: toldDrift(c),
 		ClockSkewMS: c.ClockSkewMS, FirstSeenAt: c.At, LastSeenAt: c.At, ChangedAt: c.At, Told: 1,
+		Summary: summaryOf(Report{Request: c.Report}),
 	}
 	err := tx.Create(agent).Error
 	if errors.Is(err, gorm.ErrForeignKeyViolated) {
@@ -90,11 +91,13 @@ func changeAgent(tx *gorm.DB, c CheckIn, agent *Agent) ([]events.Event, error) {
 		happened = append([]events.Event{events.OfReturn(agent.LastSeenAt, c.At)}, happened...)
 	}
 	changing := []string{"peer_address", "report", "clock_skew_ms", "last_seen_at", "changed_at", "told", "offline_at"}
+	changing = append(changing, summaryColumns...)
 	if drift := toldDrift(c); len(drift) > 0 {
 		agent.Drift = addedToKept(agent.Drift.Recent(c.At), drift)
 		changing = append(changing, "drift")
 	}
 	agent.PeerAddress, agent.Report, agent.ClockSkewMS = c.PeerAddress, Report{Request: c.Report}, c.ClockSkewMS
+	agent.Summary = summaryOf(agent.Report)
 	agent.LastSeenAt, agent.ChangedAt, agent.OfflineAt = c.At, c.At, nil
 	agent.Told++
 	if err := tx.Model(agent).Select(changing).Updates(agent).Error; err != nil {

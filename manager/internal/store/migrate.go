@@ -81,6 +81,11 @@ func (m *migrator) run(ctx context.Context, database Database) error {
 	if _, err := provider.Up(ctx); err != nil {
 		return err
 	}
+	if have < schemaOfSummaries && want >= schemaOfSummaries {
+		if err := summariseAgents(ctx, m.db); err != nil {
+			return err
+		}
+	}
 	if err := m.check(ctx, m.db); err != nil {
 		return err
 	}

@@ -20,6 +20,14 @@
     setTimeout(() => { label.textContent = word; }, 2000);
   });
 
+  // "/" goes to the search of a page.
+  document.addEventListener("keydown", (event) => {
+    const search = document.querySelector('[aria-keyshortcuts="/"]');
+    if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey || !search || event.target.closest("input, select, textarea")) return;
+    event.preventDefault();
+    search.select();
+  });
+
   document.querySelector(".faults")?.focus();
 
   // What is shown once was made by a form: a reload is not to send that again.

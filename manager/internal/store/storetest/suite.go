@@ -42,6 +42,8 @@ func Run(t *testing.T, open func(testing.TB) *store.Store) {
 		"change counters":                        testVersions,
 		"the counter of keys":                    testKeyCounter,
 		"one agent per site and host name":       testAgents,
+		"overview of agents":                     testOverview,
+		"what agents run and are given":          testAgentRevisions,
 		"agents of too many names":               testTooManyAgents,
 		"heartbeats are seen before they land":   testHeartbeats,
 		"volume results":                         testVolumeResults,

@@ -112,7 +112,7 @@ func (p *Page) Click(t testing.TB, part, text string) {
 	p.do(t, fmt.Sprintf("link or button %q", text), fmt.Sprintf(
 		`(() => {
 			const found = [...document.querySelectorAll("a, button")].find(e =>
-				e.textContent.trim() === %s && e.closest("article, body").textContent.includes(%s));
+				e.textContent.trim() === %s && e.closest("article, tr, body").textContent.includes(%s));
 			if (found) found.click();
 			return !!found
 		})()`, strconv.Quote(text), strconv.Quote(part)))
