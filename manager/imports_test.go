@@ -105,8 +105,8 @@ var restricted = []struct {
 		by: []string{"internal/notify"},
 	},
 	{
-		what: module + "/internal/notify", why: "notifications are sent by the server, and managed by the API and the program",
-		by: []string{"internal/notify", "internal/server", "internal/show", "internal/api", "cmd/opensource-manager"},
+		what: module + "/internal/notify", why: "notifications are sent by the server, and managed by the API, the pages and the program",
+		by: []string{"internal/notify", "internal/server", "internal/show", "internal/api", "internal/dashboard", "cmd/opensource-manager"},
 	},
 	{
 		what: "github.com/prometheus", why: "only the metrics know who reads them",

@@ -10,6 +10,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"opensource.internal/manager/internal/auth"
+	"opensource.internal/manager/internal/notify"
 	"opensource.internal/manager/internal/snapshot"
 	"opensource.internal/manager/internal/store"
 )
@@ -19,6 +20,7 @@ type Options struct {
 	Store     *store.Store
 	Auth      *auth.Auth
 	Snapshots *snapshot.Cache
+	Notifier  *notify.Notifier
 	Log       *slog.Logger
 	PublicURL *url.URL // nil if not set
 	Version   string   // the manager's own
@@ -28,6 +30,7 @@ type dashboard struct {
 	store     *store.Store
 	auth      *auth.Auth
 	snapshots *snapshot.Cache
+	notifier  *notify.Notifier
 	log       *slog.Logger
 	publicURL *url.URL
 	version   string
@@ -38,7 +41,7 @@ type dashboard struct {
 // Register adds the pages to a router and returns the one for pages that do
 // not exist.
 func Register(engine *gin.Engine, o Options) (notFound gin.HandlerFunc) {
-	d := &dashboard{store: o.Store, auth: o.Auth, snapshots: o.Snapshots, log: o.Log, publicURL: o.PublicURL, version: o.Version, assets: loadAssets()}
+	d := &dashboard{store: o.Store, auth: o.Auth, snapshots: o.Snapshots, notifier: o.Notifier, log: o.Log, publicURL: o.PublicURL, version: o.Version, assets: loadAssets()}
 	if o.PublicURL != nil {
 		d.prefix = o.PublicURL.Path
 	}

@@ -53,10 +53,11 @@ type field struct {
 type fieldKind string
 
 const (
-	textInput   fieldKind = "text"
-	numberInput fieldKind = "number"
-	choiceInput fieldKind = "choice"
-	checkInput  fieldKind = "check"
+	textInput    fieldKind = "text"
+	numberInput  fieldKind = "number"
+	choiceInput  fieldKind = "choice"
+	checkInput   fieldKind = "check"
+	severalInput fieldKind = "several"
 )
 
 // option is one of those that a field lets choose from.
@@ -161,6 +162,20 @@ func check(name, label string, value *bool) *field {
 	}}
 }
 
+// several is a field for any number of the options, of which no one has a comma.
+func several(name, label string, value *[]string, options ...option) *field {
+	return &field{Name: name, Label: label, Kind: severalInput, Options: options, Value: strings.Join(*value, ","), store: func(typed string) error {
+		*value = nil
+		if typed != "" {
+			*value = strings.Split(typed, ",")
+		}
+		return nil
+	}}
+}
+
+// chosen reports whether an option is one of those of a field for several.
+func (f *field) chosen(o option) bool { return slices.Contains(strings.Split(f.Value, ","), o.Value) }
+
 func (f *field) required() *field        { f.Required = true; return f }
 func (f *field) hint(text string) *field { f.Hint = text; return f }
 
@@ -196,6 +211,14 @@ func (f *field) shown(value string) string {
 		}
 	}
 	switch {
+	case f.Kind == severalInput && value != "":
+		var words []string
+		for _, one := range strings.Split(value, ",") {
+			words = append(words, (&field{Kind: choiceInput, Options: f.Options}).shown(one))
+		}
+		return strings.Join(words, ", ")
+	case f.Kind == severalInput:
+		return "all"
 	case f.Kind == checkInput && value != "":
 		return "yes"
 	case f.Kind == checkInput:
@@ -212,6 +235,9 @@ func (f *form) read(typed url.Values) error {
 	f.Version = typed.Get("version")
 	for _, field := range f.Fields {
 		field.Value = typed.Get(field.Name)
+		if field.Kind == severalInput {
+			field.Value = strings.Join(typed[field.Name], ",")
+		}
 		if err := field.store(field.Value); err != nil {
 			faults[field.Name] = err.Error()
 		}

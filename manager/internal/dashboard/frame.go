@@ -73,6 +73,7 @@ type tab struct {
 // tabs are the pages below the settings. A page that is made adds its line here.
 var tabs = []tab{
 	{section{"/api-keys", "API keys", "key-round"}, false},
+	{section{"/notifications", "Notifications", "bell"}, false},
 }
 
 // link is the address of a page below the prefix.

@@ -66,7 +66,7 @@ func details(fields []*field) []detail {
 
 // words are the value as people read it, empty if it is not set.
 func (f *field) words() string {
-	if f.Kind == choiceInput || f.Kind == checkInput {
+	if f.Kind == choiceInput || f.Kind == checkInput || f.Kind == severalInput {
 		return f.shown(f.Value)
 	}
 	return f.Value

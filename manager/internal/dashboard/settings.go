@@ -11,6 +11,14 @@ func (d *dashboard) settingsRoutes(engine *gin.Engine) {
 	d.form(engine, "/api-keys/:id/edit", d.editKey)
 	d.form(engine, "/api-keys/:id/rotate", d.rotateKey)
 	d.form(engine, "/api-keys/:id/revoke", d.revokeKey)
+	engine.GET("/notifications", d.reader(d.notifications))
+	d.form(engine, "/notifications/targets/new", d.newTarget)
+	engine.GET("/notifications/targets/:id", d.reader(d.target))
+	d.form(engine, "/notifications/targets/:id/edit", d.editTarget)
+	d.form(engine, "/notifications/targets/:id/delete", d.deleteTarget)
+	engine.POST("/notifications/targets/:id/test", d.writer(d.testTarget))
+	d.form(engine, "/notifications/silences/new", d.newSilence)
+	engine.POST("/notifications/silences/:id/end", d.writer(d.endSilence))
 }
 
 // settings leads to the first of its tabs.

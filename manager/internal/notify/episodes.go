@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"opensource.internal/agent/checkin"
@@ -28,6 +29,21 @@ func kinds() []events.Kind {
 	return slices.DeleteFunc(events.Kinds(), func(kind events.Kind) bool {
 		return !slices.ContainsFunc(headings, func(h heading) bool { return h.kind == kind })
 	})
+}
+
+// Telling is a kind of event that targets are told of.
+type Telling struct {
+	Kind  events.Kind
+	Words string
+}
+
+// Tellings are all that there are, the worst first.
+func Tellings() []Telling {
+	var all []Telling
+	for _, h := range headings {
+		all = append(all, Telling{h.kind, strings.ToUpper(h.words[:1]) + h.words[1:]})
+	}
+	return all
 }
 
 // meaning is what an event begins and ends. It is pure.

@@ -48,7 +48,7 @@ func newRouter(c config.Config, version string, p parts) http.Handler {
 	api.Register(engine, api.Options{
 		Store: p.store, Auth: p.auth, Snapshots: p.snapshots, CheckIn: checkIn, Live: p.live, Notifier: p.notifier, Log: p.log, PublicURL: c.PublicURL, Version: version,
 	})
-	noPage := dashboard.Register(engine, dashboard.Options{Store: p.store, Auth: p.auth, Snapshots: p.snapshots, Log: p.log, PublicURL: c.PublicURL, Version: version})
+	noPage := dashboard.Register(engine, dashboard.Options{Store: p.store, Auth: p.auth, Snapshots: p.snapshots, Notifier: p.notifier, Log: p.log, PublicURL: c.PublicURL, Version: version})
 	engine.NoRoute(func(c *gin.Context) {
 		if isAPI(c.Request.URL) || !strings.Contains(c.GetHeader("Accept"), "text/html") {
 			api.NoRoute(c.Writer, c.Request)

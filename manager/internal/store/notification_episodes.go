@@ -246,6 +246,20 @@ func (s *Store) DueEpisodes(ctx context.Context, target NotificationTarget, remi
 	return due, nil
 }
 
+// ToldEpisodes lists what a target was told of and goes on, the latest first.
+func (s *Store) ToldEpisodes(ctx context.Context, targetID int64) ([]Due, error) {
+	var told []Due
+	err := s.read.WithContext(ctx).Table("notification_episodes e").
+		Select("e.*, coalesce(s.name, '') AS site_name, d.told_at, FALSE AS silenced").
+		Joins("JOIN notification_deliveries d ON d.episode_id = e.id AND d.target_id = ? AND d.done = FALSE", targetID).
+		Joins("LEFT JOIN sites s ON s.id = e.site_id").
+		Where("e.closed_at IS NULL").Order("e.id DESC").Limit(MaxLimit).Scan(&told).Error
+	if err != nil {
+		return nil, fmt.Errorf("list what target %d was told: %w", targetID, err)
+	}
+	return told, nil
+}
+
 // Delivery says what a target has been told of an episode. Done is when there
 // is no more to tell.
 type Delivery struct {
