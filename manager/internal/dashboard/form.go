@@ -367,6 +367,12 @@ type vanishingGroup struct {
 	Names []string
 }
 
+// atOnce is how many names of a group are shown without being asked for.
+const atOnce = 60
+
+func (g vanishingGroup) first() []string { return g.Names[:min(len(g.Names), atOnce)] }
+func (g vanishingGroup) rest() []string  { return g.Names[len(g.first()):] }
+
 // add names what goes with the record, if there is anything.
 func (d *vanishing) add(title string, names []string) {
 	if len(names) > 0 {

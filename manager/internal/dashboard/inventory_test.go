@@ -223,11 +223,11 @@ func TestEveryEditorIsToldOfAnother(t *testing.T) {
 
 func TestDeletingNamesWhatVanishes(t *testing.T) {
 	s, cookie := inventory(t)
-	shows(t, get(t, s, "/nodes/1/delete", cookie), 200, "<li>web</li>", "Web https://app.example.com", "TCP 203.0.113.10:2000", "/mnt/volumes/site-1/alice/web/data", "files in the volumes stay",
+	shows(t, get(t, s, "/nodes/1/delete", cookie), 200, "<bdi>web</bdi>", "Web https://app.example.com", "TCP 203.0.113.10:2000", "/mnt/volumes/site-1/alice/web/data", "files in the volumes stay",
 		`href="/api/v1/sites/1/manifest"`)
 	shows(t, get(t, s, "/containers/1/delete", cookie), 200, "SRV _sip._tcp.lab.internal", "/mnt/volumes/site-1/alice/web/data")
 	asked := get(t, s, "/domains/1/delete", cookie)
-	shows(t, asked, 200, "<li>app.example.com</li>")
+	shows(t, asked, 200, "<bdi>app.example.com</bdi>")
 	s.Create(t, "/containers/1/services", object{"type": "http", "internalPort": 8080, "externalHostname": "late", "externalDomainId": 1})
 	shows(t, submit(t, s, "/domains/1/delete", cookie, form(t, asked)), 409, "has changed since you looked", "late.example.com")
 	for _, gone := range []struct{ path, done string }{
@@ -277,6 +277,7 @@ func TestLongListsAreSearchedSortedAndLeafedThrough(t *testing.T) {
 	shows(t, found, 200, "1 to 10 of 10", "c110", `value="C11"`, `href="?q=C11&sort=-hostname"`)
 	shows(t, get(t, s, "/sites/1/containers?node=1", cookie), 200, "1 to 1 of 1", `<option value="1" selected>pve1</option>`)
 	shows(t, get(t, s, "/nodes/2?page=3", cookie), 200, "101 to 120 of 120")
+	shows(t, get(t, s, "/nodes/2/delete", cookie), 200, "Containers (120)", "60 more</summary>", "<bdi>c119</bdi>")
 	for _, odd := range []string{"?q=%00%ff", "?q=" + strings.Repeat("%25", 300), "?page=-1", "?page=99999999999999999999", "?page=x&sort=password", "?sort=-", "?node=x", "?q=%3Cimg+src%3Dx%3E"} {
 		shows(t, get(t, s, "/sites/1/containers"+odd, cookie), 200)
 	}
@@ -365,6 +366,114 @@ func TestTheInventoryInABrowser(t *testing.T) {
 	if title := eval[string](t, b, "document.title"); title == "owned" {
 		t.Error("markup was run")
 	}
+}
+
+// TestHostileInventory looks at pages where everything is as long and as odd as
+// it may be, as viewers and administrators see them.
+func TestHostileInventory(t *testing.T) {
+	s := servertest.Start(t, servertest.Options{})
+	const markup = `<img src=x onerror="document.title='owned'">`
+	s.Create(t, "/sites", object{"name": markup + " שלום " + strings.Repeat("x", 40), "internalDomain": strings.Repeat("long-label.", 15) + "example"})
+	s.Create(t, "/sites/1/nodes", object{"name": strings.Repeat("n", 63)})
+	s.Create(t, "/sites/1/nodes", object{"name": "pve2"})
+	s.Create(t, "/sites/1/containers", object{"nodeId": 1, "hostname": strings.Repeat("c", 63), "owner": strings.Repeat("o", 64), "ipv4Address": "192.0.2.101", "macAddress": "02:00:00:00:00:01"})
+	s.Create(t, "/external-domains", object{"name": "bücher.example", "defaultSiteId": 1, "authServer": "http://" + strings.Repeat("a", 60) + ".example:4180"})
+	s.Create(t, "/containers/1/services", object{"type": "http", "internalPort": 65535, "externalHostname": strings.Repeat("long-label.", 20) + "x", "externalDomainId": 1, "authRequired": true})
+	s.Create(t, "/containers/1/services", object{"type": "dns", "internalPort": 5060, "dnsName": "_sip._tcp"})
+	s.Create(t, "/containers/1/volumes", object{"name": strings.Repeat("v", 64), "mountPath": "/" + markup + strings.Repeat("m", 80), "mode": "ro"})
+	checkIn(t, s, checkin.Request{SiteID: 1, Hostname: strings.Repeat("long-host-name.", 16) + "example", Services: map[string]checkin.ServiceReport{
+		"nginx": {State: "active", LastApply: checkin.ApplyFailure, Outcome: checkin.OutcomeApplied, Quarantined: []checkin.QuarantinedItem{
+			{Kind: checkin.KindHTTP, ID: 1, Name: markup, Reason: markup + strings.Repeat("r", 300)},
+		}},
+	}, Volumes: map[string]checkin.VolumeReport{"1": {Applied: true, Message: markup + strings.Repeat("m", 300)}}})
+	paths := map[string]string{
+		"site": "/sites/1", "nodes": "/sites/1/nodes", "node": "/nodes/1", "containers": "/sites/1/containers?sort=-hostname", "container": "/containers/1",
+		"service": "/services/1", "volume": "/volumes/1", "domains": "/domains", "domain": "/domains/1",
+	}
+	for who, cookie := range map[string]string{"viewer": signInViewer(t, s), "admin": signIn(t, s)} {
+		b := browse(t, s, cookie)
+		for name, path := range paths {
+			b.open(t, path)
+			looked(t, b, "hostile-"+who+"-"+name)
+			if title := eval[string](t, b, "document.title"); title == "owned" {
+				t.Errorf("%s: markup was run", path)
+			}
+		}
+		if who == "viewer" {
+			continue
+		}
+		for name, path := range map[string]string{"delete": "/nodes/1/delete", "edit": "/volumes/1/edit", "edit-service": "/services/1/edit"} {
+			b.open(t, path)
+			looked(t, b, "hostile-"+name)
+		}
+	}
+}
+
+// TestEachFormInABrowser is sent with a fault first, and then mended.
+func TestEachFormInABrowser(t *testing.T) {
+	s, cookie := inventory(t)
+	b := browse(t, s, cookie)
+	type typed map[string]string
+	for _, form := range []struct {
+		path         string
+		bad, mended  typed
+		field, fault string
+		button, done string
+	}{
+		{"/sites/1/nodes/new", typed{"name": "web"}, typed{"name": "pve2"}, "name", "already in use", "Create the node", `The node "pve2" was created.`},
+		{"/nodes/1/edit", typed{"ipv4Address": "192.0.2.101"}, typed{"ipv4Address": "192.0.2.11"}, "ipv4Address", "already in use", "Save", "IPv4 address: 192.0.2.11 (was: 192.0.2.10)"},
+		{"/sites/1/containers/new?node=1", typed{"hostname": "db", "macAddress": "02:00:00:00:00:01"}, typed{"macAddress": "02:00:00:00:00:02"}, "macAddress", "already in use", "Create the container", `The container "db" was created.`},
+		{"/containers/1/edit", typed{"hostname": "pve1"}, typed{"hostname": "www"}, "hostname", "already in use", "Save", "Host name: www (was: web)"},
+		{"/containers/1/services/new", typed{"externalHostname": "app", "internalPort": "8081"}, typed{"externalHostname": "bücher"}, "externalHostname", "app.example.com is already in use", "Add the service", "https://xn--bcher-kva.example.com"},
+		{"/containers/1/services/new?type=transport", typed{"internalPort": "8080", "externalPort": "2000"}, typed{"externalPort": "2002"}, "externalPort", "already in use", "Add the service", "203.0.113.10:2002"},
+		{"/containers/1/services/new?type=dns", typed{"internalPort": "x", "dnsName": "_sips._tcp"}, typed{"internalPort": "5061"}, "internalPort", "not a whole number", "Add the service", "_sips._tcp.lab.internal"},
+		{"/services/1/edit", typed{"internalPort": "0"}, typed{"internalPort": "8443"}, "internalPort", "port", "Save", "Port: 8443 (was: 8080)"},
+		{"/containers/1/volumes/new", typed{"name": "data", "mountPath": "/other"}, typed{"name": "other"}, "name", "already has a volume", "Add the volume", "The volume was added."},
+		{"/volumes/1/edit", typed{"mountPath": "data"}, typed{"mountPath": "/data"}, "mountPath", "data", "Save", "Mounted at: /data (was: /var/lib/data)"},
+		{"/domains/new", typed{"name": "-"}, typed{"name": "example.org"}, "name", "is not a", "Create the domain", "The domain example.org was created."},
+		{"/domains/1/edit", typed{"authServer": "nowhere"}, typed{"authServer": "http://192.0.2.20:4180"}, "authServer", "nowhere", "Save", "Sign-in server: http://192.0.2.20:4180 (was: not set)"},
+	} {
+		b.open(t, form.path)
+		for field, text := range form.bad {
+			b.fill(t, field, text)
+		}
+		b.press(t, form.button)
+		b.forgive() // the browser tells the status of the refused form
+		b.until(t, `document.activeElement.classList.contains("faults")`)
+		told := eval[string](t, b, fmt.Sprintf(`document.getElementById("field-%s-fault").textContent + document.getElementById("field-%[1]s").getAttribute("aria-invalid")`, form.field))
+		if !strings.Contains(told, form.fault) || !strings.HasSuffix(told, "true") {
+			t.Errorf("%s: %s", form.path, told)
+		}
+		for field, text := range form.mended {
+			b.fill(t, field, text)
+		}
+		b.press(t, form.button)
+		b.reads(t, form.done)
+	}
+}
+
+// TestALateEditorInABrowser keeps what was typed, and is told what was stored.
+func TestALateEditorInABrowser(t *testing.T) {
+	s, cookie := inventory(t)
+	b := browse(t, s, cookie)
+	b.open(t, "/containers/1/edit")
+	b.fill(t, "hostname", "mine")
+	if answer := s.Call(t, "PATCH", "/containers/1", object{"ipv4Address": "192.0.2.177"}); answer.Status != 200 {
+		t.Fatal(answer.Status)
+	}
+	b.press(t, "Save")
+	b.forgive() // the browser tells the status of the refused form
+	b.until(t, `document.activeElement.classList.contains("faults")`)
+	b.reads(t, "IPv4 address: 192.0.2.177")
+	looked(t, b, "container-late")
+	b.fill(t, "ipv4Address", "192.0.2.177")
+	b.press(t, "Save")
+	b.reads(t, "The container was saved. Host name: mine (was: web).")
+	b.press(t, "Delete…")
+	looked(t, b, "container-delete")
+	b.press(t, "Delete")
+	b.reads(t, `The container "mine" was deleted.`)
+	looked(t, b, "containers-deleted")
 }
 
 // TestAContainerByKeyboard makes a container and a service without a mouse.

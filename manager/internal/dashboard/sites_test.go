@@ -100,7 +100,7 @@ func TestDeletingASiteNamesWhatVanishes(t *testing.T) {
 	domain := s.Create(t, "/external-domains", object{"name": "example.com", "defaultSiteId": site})
 	s.Create(t, fmt.Sprintf("/containers/%d/services", container), object{"type": "http", "internalPort": 8080, "externalHostname": "app", "externalDomainId": domain})
 	asked := get(t, s, "/sites/1/delete", cookie)
-	shows(t, asked, 200, "pve1", "<li>web</li>", "HTTP app (port 8080)", "External domains stay")
+	shows(t, asked, 200, "pve1", "<bdi>web</bdi>", "HTTP app (port 8080)", "External domains stay")
 	s.Create(t, "/sites/1/nodes", object{"name": "pve2"})
 	shows(t, submit(t, s, "/sites/1/delete", cookie, form(t, asked)), 409, "has changed since you looked", "pve2")
 	if gone := submit(t, s, "/sites/1/delete", cookie, form(t, get(t, s, "/sites/1/delete", cookie))); gone.Status != 303 {
