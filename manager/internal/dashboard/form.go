@@ -401,3 +401,11 @@ func described(f *field) templ.Attributes {
 	}
 	return attributes
 }
+
+// hinted says to a screen reader that a hint stands beside an input.
+func hinted(id, hint string) templ.Attributes {
+	if hint == "" {
+		return nil
+	}
+	return templ.Attributes{"aria-describedby": id}
+}

@@ -58,6 +58,7 @@ var sections = []section{
 	{"/agents", "Agents", "network"},
 	{"/sites", "Sites", "house"},
 	{"/domains", "Domains", "globe"},
+	{"/events", "Events", "history"},
 	{settingsPath, "Settings", "settings"},
 }
 
@@ -74,6 +75,7 @@ type tab struct {
 var tabs = []tab{
 	{section{"/api-keys", "API keys", "key-round"}, false},
 	{section{"/notifications", "Notifications", "bell"}, false},
+	{section{"/audit", "Audit log", "bookmark"}, true},
 }
 
 // link is the address of a page below the prefix.

@@ -81,6 +81,7 @@ type listing struct {
 	Columns []column
 	Rows    []row
 	Total   int64
+	Hint    string   // what can be searched for
 	Empty   string   // what is said if there is nothing
 	New     crumb    // the button for another one, if the visitor may make one
 	Filters []*field // what else to choose by

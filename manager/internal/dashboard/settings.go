@@ -5,6 +5,8 @@ import "github.com/gin-gonic/gin"
 // settingsRoutes are the pages below the settings.
 func (d *dashboard) settingsRoutes(engine *gin.Engine) {
 	engine.GET(settingsPath, d.reader(d.settings))
+	engine.GET("/audit", d.writer(d.auditLog))
+	engine.GET("/events", d.reader(d.listEvents))
 	engine.GET("/api-keys", d.reader(d.listKeys))
 	d.form(engine, "/api-keys/new", d.newKey)
 	engine.GET("/api-keys/:id", d.reader(d.key))
