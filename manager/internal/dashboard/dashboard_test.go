@@ -23,7 +23,7 @@ const password = "correct horse battery"
 type object = map[string]any
 
 // signIn makes a user and returns the cookie of a session.
-func signIn(t *testing.T, s *servertest.Server) string {
+func signIn(t testing.TB, s *servertest.Server) string {
 	t.Helper()
 	var taken *store.ConflictError
 	if _, err := auth.CreateUser(t.Context(), s.Store, "ada", auth.RoleAdmin, password); err != nil && !errors.As(err, &taken) {
@@ -34,7 +34,7 @@ func signIn(t *testing.T, s *servertest.Server) string {
 }
 
 // sessionOf is the session cookie that an answer sets.
-func sessionOf(t *testing.T, answer servertest.Answer) string {
+func sessionOf(t testing.TB, answer servertest.Answer) string {
 	t.Helper()
 	for _, set := range answer.Header.Values("Set-Cookie") {
 		if cookie, _, _ := strings.Cut(set, ";"); strings.Contains(cookie, "_session=") {

@@ -25,6 +25,7 @@
     const search = document.querySelector('[aria-keyshortcuts="/"]');
     if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey || !search || event.target.closest("input, select, textarea")) return;
     event.preventDefault();
+    search.focus();
     search.select();
   });
 

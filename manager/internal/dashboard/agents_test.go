@@ -1,0 +1,204 @@
+package dashboard_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"html"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+
+	"opensource.internal/agent/checkin"
+	records "opensource.internal/manager/internal/inventory"
+	"opensource.internal/manager/internal/store"
+	"opensource.internal/manager/servertest"
+)
+
+// fleet adds n agents in sites of a hundred each, straight to the store.
+func fleet(t testing.TB, s *servertest.Server, n int) {
+	t.Helper()
+	now, skew := time.Now().UTC(), int64(12)
+	well := checkin.ServiceReport{State: "active", LastApply: checkin.ApplySuccess, Outcome: checkin.OutcomeApplied, AppliedAt: &now}
+	var site int64
+	for i := range n {
+		if i%100 == 0 {
+			row, err := s.Store.CreateSite(t.Context(), records.Site{Name: fmt.Sprintf("fleet %03d", i/100)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			site = row.ID
+		}
+		services := map[string]checkin.ServiceReport{"nginx": well, "dnsmasq": well}
+		if i%500 == 7 {
+			services["nginx"] = checkin.ServiceReport{State: "active", LastApply: checkin.ApplyFailure, Outcome: checkin.OutcomeRejected, Message: "nginx: [emerg] unknown directive"}
+		}
+		_, err := s.Store.RecordCheckIn(t.Context(), store.CheckIn{
+			SiteID: site, Hostname: fmt.Sprintf("agent-%04d", i), At: now, PeerAddress: "203.0.113.9", ClockSkewMS: &skew,
+			Report: checkin.Request{
+				SiteID: site, Hostname: fmt.Sprintf("agent-%04d", i), CurrentTime: now.Unix(), Services: services,
+				IPv4Address: checkin.Text(fmt.Sprintf("192.0.2.%d", i%250+1)), Agent: &checkin.AgentInfo{Version: "2026.12.0"},
+			},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+var hostLink = regexp.MustCompile(`<a href="[^"]*/agents/\d+" title="([^"]*)"`)
+
+// listed are the hosts of a page, in its order.
+func listed(t *testing.T, s *servertest.Server, path, cookie string) []string {
+	t.Helper()
+	page := get(t, s, path, cookie)
+	if page.Status != 200 {
+		t.Fatalf("%s: %d %s", path, page.Status, page.Body)
+	}
+	var hosts []string
+	for _, found := range hostLink.FindAllStringSubmatch(string(page.Body), -1) {
+		hosts = append(hosts, html.UnescapeString(found[1]))
+	}
+	return hosts
+}
+
+func TestTheListIsFilteredSortedAndPaged(t *testing.T) {
+	s := servertest.Start(t, servertest.Options{})
+	fleet(t, s, 120)
+	checkInHealthy(t, s, s.Create(t, "/sites", object{"name": "<b>odd</b>"}), "zebra")
+	cookie := signIn(t, s)
+	for path, want := range map[string]struct {
+		n           int
+		first, last string
+	}{
+		"/agents":                             {50, "agent-0007", "agent-0048"},
+		"/agents?page=3":                      {21, "agent-0099", "agent-0119"},
+		"/agents?sort=host":                   {50, "agent-0000", "agent-0049"},
+		"/agents?sort=-host":                  {50, "zebra", "agent-0071"},
+		"/agents?state=failing":               {1, "agent-0007", "agent-0007"},
+		"/agents?state=online&sort=-host":     {50, "zebra", "agent-0071"},
+		"/agents?q=ZEB":                       {1, "zebra", "zebra"},
+		"/agents?q=" + url.QueryEscape("<b>"): {1, "zebra", "zebra"},
+		"/agents?q=192.0.2.120":               {1, "agent-0119", "agent-0119"},
+		"/agents?site=2":                      {20, "agent-0100", "agent-0119"},
+		"/agents?group=site&page=3":           {21, "agent-0099", "agent-0119"},
+		"/agents?q=%00%ff":                    {50, "agent-0007", "agent-0048"},
+	} {
+		hosts := listed(t, s, path, cookie)
+		if len(hosts) != want.n || hosts[0] != want.first || hosts[len(hosts)-1] != want.last {
+			t.Errorf("%s: %d, %q", path, len(hosts), hosts)
+		}
+	}
+	shows(t, get(t, s, "/agents", cookie), 200, "121 in all", "1 failing", "0 offline", "1–50 of 121", `aria-sort="ascending"`, `href="/agents?page=2"`, `href="/agents?sort=host"`)
+	shows(t, get(t, s, "/agents?group=site&page=3", cookie), 200, `scope="rowgroup"`, "101–121 of 121")
+	shows(t, get(t, s, "/agents?q=nowhere&state=late", cookie), 200, "No agent is late, with “nowhere”", "0 in all")
+	shows(t, get(t, s, "/agents?page=9", cookie), 200, "There is no page 9", "Go to the first page")
+	shows(t, get(t, s, "/agents?sort=report", cookie), 400, "cannot sort by")
+	shows(t, get(t, s, "/agents?state=asleep", cookie), 400, "is not a state of agents")
+	shows(t, get(t, s, "/agents?site=99", cookie), 404)
+	if page := string(get(t, s, "/agents?q="+url.QueryEscape(`"><b>`), cookie).Body); strings.Contains(page, "<b>") {
+		t.Error("what is searched for becomes markup")
+	}
+}
+
+// TestARowFollowsACheckIn of a real agent's client, without a reload.
+func TestARowFollowsACheckIn(t *testing.T) {
+	s := servertest.Start(t, servertest.Options{})
+	lab := s.Create(t, "/sites", object{"name": "lab"})
+	checkInHealthy(t, s, lab, "gate")
+	b := browse(t, s, signInViewer(t, s))
+	b.open(t, "/agents")
+	b.until(t, `document.getElementById("live").textContent === "Live"`)
+	b.reads(t, "0 failing")
+	eval[bool](t, b, `(window.same = document.getElementById("agent-1"), true)`)
+	checkIn(t, s, checkin.Request{SiteID: lab, Hostname: "gate", CurrentTime: time.Now().Unix(), Services: map[string]checkin.ServiceReport{
+		"nginx": {State: "active", LastApply: checkin.ApplyFailure, Outcome: checkin.OutcomeRolledBack, Message: "bad"},
+	}})
+	b.reads(t, "rolled back")
+	b.reads(t, "1 failing")
+	if !eval[bool](t, b, `same.isConnected && same.classList.contains("bad")`) {
+		t.Error("the row is another one, or looks as before")
+	}
+	if buttons := eval[int](t, b, `document.querySelectorAll("main a[href$=removals], main a[href$=new]").length`); buttons != 0 {
+		t.Errorf("a viewer has %d buttons", buttons)
+	}
+}
+
+// TestFiveThousandAgents: a page stays small, and is used by the keyboard alone.
+func TestFiveThousandAgents(t *testing.T) {
+	s := servertest.Start(t, servertest.Options{})
+	fleet(t, s, 5000)
+	long := strings.Repeat("a23456789.", 25) + "end"
+	checkInHealthy(t, s, s.Create(t, "/sites", object{"name": "long"}), long) // a site remembers a hundred
+	cookie := signIn(t, s)
+
+	header := http.Header{"Cookie": {cookie}, "Accept-Encoding": {"gzip"}}
+	page := s.Do(t, "GET", "/agents", nil, header)
+	if n := len(page.Body); n > 100_000 || page.Header.Get("Content-Encoding") != "gzip" {
+		t.Errorf("%d bytes, %q", n, page.Header.Get("Content-Encoding"))
+	}
+	unpacked, err := gzip.NewReader(bytes.NewReader(page.Body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	weight := len(page.Body)
+	var whole bytes.Buffer
+	if _, err := whole.ReadFrom(unpacked); err != nil {
+		t.Fatal(err)
+	}
+	for _, link := range regexp.MustCompile(`(?:href|src)="(/assets/[^"#]*)"`).FindAllStringSubmatch(whole.String(), -1) {
+		weight += len(s.Do(t, "GET", link[1], nil, header).Body)
+	}
+	t.Logf("%d bytes of page, %d with its files, compressed", len(page.Body), weight)
+	if weight > 100_000 {
+		t.Errorf("the first page weighs %d bytes", weight)
+	}
+
+	b := browse(t, s, cookie)
+	b.open(t, "/agents")
+	b.reads(t, "5001 in all")
+	b.reads(t, "1–50 of 5001")
+	b.do(t, input.DispatchKeyEvent(input.KeyDown).WithKey("/").WithText("/")) // chromedp.KeyEvent types it even if it is prevented
+	b.until(t, `document.activeElement === document.getElementById("q") && document.activeElement.value === ""`)
+	b.do(t, chromedp.KeyEvent("agent-4321"+kb.Enter))
+	b.until(t, `location.search.includes("agent-4321") && document.readyState === "complete"`)
+	b.reads(t, "1 in all")
+	for range 60 {
+		if eval[bool](t, b, `document.activeElement.textContent === "agent-4321"`) {
+			break
+		}
+		b.do(t, chromedp.KeyEvent(kb.Tab))
+	}
+	b.do(t, chromedp.KeyEvent(kb.Enter))
+	b.until(t, `/^\/agents\/\d+$/.test(location.pathname) && document.readyState === "complete"`)
+	b.open(t, "/agents?q=end")
+	b.reads(t, "a23456789.")
+	looked(t, b, "agents-long")
+	b.open(t, "/agents?group=site")
+	looked(t, b, "agents-grouped")
+	b.open(t, "/agents")
+	looked(t, b, "agents-5000")
+}
+
+// BenchmarkAgentsPage is the time of a page of 5,000 agents (docs/performance.md).
+func BenchmarkAgentsPage(b *testing.B) {
+	s := servertest.Start(b, servertest.Options{})
+	fleet(b, s, 5000)
+	cookie := signIn(b, s)
+	for _, path := range []string{"/agents", "/agents?state=failing", "/agents?q=agent-49", "/agents?page=100&sort=host", "/agents?group=site"} {
+		b.Run(path, func(b *testing.B) {
+			for b.Loop() {
+				if page := s.Do(b, "GET", path, nil, http.Header{"Cookie": {cookie}, "Accept-Encoding": {"gzip"}}); page.Status != 200 {
+					b.Fatal(page.Status)
+				}
+			}
+		})
+	}
+}
