@@ -278,6 +278,11 @@ func TestLongListsAreSearchedSortedAndLeafedThrough(t *testing.T) {
 	shows(t, get(t, s, "/sites/1/containers?node=1", cookie), 200, "1 to 1 of 1", `<option value="1" selected>pve1</option>`)
 	shows(t, get(t, s, "/nodes/2?page=3", cookie), 200, "101 to 120 of 120")
 	shows(t, get(t, s, "/nodes/2/delete", cookie), 200, "Containers (120)", "60 more</summary>", "<bdi>c119</bdi>")
+	for i := range 60 {
+		s.Create(t, "/sites", object{"name": fmt.Sprintf("site %02d", i)})
+	}
+	shows(t, get(t, s, "/sites?page=2", cookie), 200, "51 to 61 of 61", "site 59", `href="?sort=name"`)
+	shows(t, get(t, s, "/sites?q=%00%ff", cookie), 200)
 	for _, odd := range []string{"?q=%00%ff", "?q=" + strings.Repeat("%25", 300), "?page=-1", "?page=99999999999999999999", "?page=x&sort=password", "?sort=-", "?node=x", "?q=%3Cimg+src%3Dx%3E"} {
 		shows(t, get(t, s, "/sites/1/containers"+odd, cookie), 200)
 	}

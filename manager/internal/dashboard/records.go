@@ -167,13 +167,13 @@ func (l *listing) turned(c column) string {
 
 func (l *listing) pages() int { return int((l.Total + pageSize - 1) / pageSize) }
 
-// range says which rows are shown.
+// shown says which rows are on the page.
 func (l *listing) shown() string {
-	first := (l.Page-1)*pageSize + 1
-	if len(l.Rows) == 0 {
+	first := int64(l.Page-1)*pageSize + 1
+	if first > l.Total {
 		return fmt.Sprintf("There is no page %d of this list.", l.Page)
 	}
-	return fmt.Sprintf("%d to %d of %d", first, first+len(l.Rows)-1, l.Total)
+	return fmt.Sprintf("%d to %d of %d", first, min(first+pageSize-1, l.Total), l.Total)
 }
 
 // done is what a form has done.

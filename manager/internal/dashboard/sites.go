@@ -46,6 +46,7 @@ func siteFields(s *inventory.Site) []*field {
 
 // sitesView is the list of sites.
 type sitesView struct {
+	List     *listing // which page of it, and of how many
 	Rows     []siteRow
 	Search   string
 	CanWrite bool
@@ -68,26 +69,28 @@ type siteAgent struct {
 
 func (d *dashboard) listSites(v *visit) error {
 	ctx := v.Request.Context()
-	view := sitesView{Search: v.Query("q"), CanWrite: v.canWrite()}
-	all := store.ListOptions{Limit: store.All}
-	sites, _, err := d.store.ListSites(ctx, store.SiteFilter{}, store.ListOptions{Limit: store.All, Sort: "name", Search: view.Search})
+	l := v.listing("Sites")
+	l.Sort = "name"
+	sites, total, err := d.store.ListSites(ctx, store.SiteFilter{}, l.options())
 	if err != nil {
 		return err
 	}
-	agents, _, err := d.store.ListAgents(ctx, store.AgentFilter{}, all)
-	if err != nil {
-		return err
-	}
+	l.Total = total
+	view := sitesView{List: l, Search: l.Search, CanWrite: v.canWrite()}
 	held, err := d.held(ctx, sites, v.Now)
 	if err != nil {
 		return err
 	}
-	of := map[int64][]siteAgent{}
-	for _, a := range agents {
-		of[a.SiteID] = append(of[a.SiteID], describeSiteAgent(v, a))
-	}
 	for _, s := range sites {
-		view.Rows = append(view.Rows, siteRow{ID: s.ID, Name: s.Name, Domain: s.InternalDomain, Network: s.DHCPRange, Agents: of[s.ID], Waiting: held[s.ID]})
+		shown := siteRow{ID: s.ID, Name: s.Name, Domain: s.InternalDomain, Network: s.DHCPRange, Waiting: held[s.ID]}
+		agents, _, err := d.store.ListAgents(ctx, store.AgentFilter{SiteID: s.ID}, store.ListOptions{})
+		if err != nil {
+			return err
+		}
+		for _, a := range agents {
+			shown.Agents = append(shown.Agents, describeSiteAgent(v, a))
+		}
+		view.Rows = append(view.Rows, shown)
 	}
 	p := v.page("Sites", "/sites")
 	p.Topics, p.Every = []string{"sites", "agents", "events"}, agentsEvery
