@@ -55,6 +55,9 @@ type UserChange struct {
 	Role     *Role
 	Disabled *bool
 	Password *string
+	// Seen is asked about the user as stored, before anything is changed; nil if
+	// that does not matter. It may still fill in what the others point to.
+	Seen func(now store.User) error
 }
 
 // ChangeUser changes a person. A new password and a suspension end their
@@ -75,6 +78,11 @@ func ChangeUser(ctx context.Context, s *store.Store, id int64, change UserChange
 }
 
 func (c UserChange) apply(u *store.User, hash string) error {
+	if c.Seen != nil {
+		if err := c.Seen(*u); err != nil {
+			return err
+		}
+	}
 	if !u.Local() {
 		if err := c.checkForeign(*u); err != nil {
 			return err

@@ -43,6 +43,7 @@ type field struct {
 	Required          bool
 	Kind              fieldKind
 	Options           []option // of a choice
+	Present           bool     // a password that is not new
 
 	Value string // what is shown
 	Now   string // what is stored, if somebody else has changed it
@@ -58,6 +59,8 @@ const (
 	choiceInput  fieldKind = "choice"
 	checkInput   fieldKind = "check"
 	severalInput fieldKind = "several"
+	// passwordInput is never sent back to the browser.
+	passwordInput fieldKind = "password"
 )
 
 // option is one of those that a field lets choose from.
@@ -69,6 +72,21 @@ func text(name, label string, value *string) *field {
 		*value = typed
 		return nil
 	}}
+}
+
+// password is a field for a password that is to be set.
+func password(name, label string, value *string) *field {
+	return &field{Name: name, Label: label, Kind: passwordInput, store: func(typed string) error {
+		*value = typed
+		return nil
+	}}
+}
+
+// presentPassword is a field for the one that there is, which browsers know.
+func presentPassword(name, label string, value *string) *field {
+	f := password(name, label, value)
+	f.Present = true
+	return f
 }
 
 // number is a field for a number. One that is not set is 0.
@@ -186,6 +204,14 @@ func (f *field) of(v *visit) *field {
 		f.Value = ""
 	}
 	return f
+}
+
+// autocomplete says which password a browser may offer.
+func (f *field) autocomplete() string {
+	if f.Present {
+		return "current-password"
+	}
+	return "new-password"
 }
 
 // id is the field's in the page.

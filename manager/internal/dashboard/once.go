@@ -40,6 +40,19 @@ func (v *visit) fillOnce(p page, f *form, create func(typed url.Values) (shown, 
 	return v.show(http.StatusCreated, p, shownOnce(p, made))
 }
 
+// askOnce asks, and shows what is made then, which can be seen only then.
+func (v *visit) askOnce(p page, q question, create func() (shown, error)) error {
+	if v.Request.Method != http.MethodPost {
+		return v.show(http.StatusOK, p, questionPage(p, q))
+	}
+	made, err := create()
+	if err != nil {
+		return err
+	}
+	p = v.page(made.Title, p.Section, made.Back)
+	return v.show(http.StatusCreated, p, shownOnce(p, made))
+}
+
 // question asks before something is done that cannot be undone.
 type question struct {
 	Text, Note     string
