@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 
+	"opensource.internal/manager/internal/health"
 	"opensource.internal/manager/internal/server"
 	"opensource.internal/manager/internal/store"
 )
@@ -35,7 +36,7 @@ func (c backupCommand) Run(e *environmentOf) error {
 	if c.JSON {
 		return e.printJSON(backup{done.Path, done.Bytes, done.Schema})
 	}
-	_, err = fmt.Fprintf(e.stdout, "%s: %s, schema %d, whole\n", done.Path, size(done.Bytes), done.Schema)
+	_, err = fmt.Fprintf(e.stdout, "%s: %s, schema %d, whole\n", done.Path, health.Size(done.Bytes), done.Schema)
 	return err
 }
 
@@ -58,15 +59,4 @@ func (e *environmentOf) progress(what string) func(done, total int) {
 			fmt.Fprintln(terminal)
 		}
 	}
-}
-
-// size is a number of bytes for people.
-func size(bytes int64) string {
-	switch {
-	case bytes >= 10<<30:
-		return fmt.Sprintf("%d GiB", bytes>>30)
-	case bytes >= 10<<20:
-		return fmt.Sprintf("%d MiB", bytes>>20)
-	}
-	return fmt.Sprintf("%d KiB", (bytes+1023)>>10)
 }

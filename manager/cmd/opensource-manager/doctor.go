@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"opensource.internal/manager/internal/config"
+	"opensource.internal/manager/internal/health"
 )
 
 type doctorCommand struct {
@@ -16,9 +17,9 @@ func (doctorCommand) regardlessOfSettings() {}
 
 // The states of a finding.
 const (
-	fine = "ok"
-	warn = "warn"
-	fail = "fail"
+	fine = health.Fine
+	warn = health.Warn
+	fail = health.Fail
 )
 
 // finding is what a check has found, and what to do about it.

@@ -14,22 +14,17 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
-
+	"opensource.internal/manager/internal/health"
 	"opensource.internal/manager/internal/server"
 	"opensource.internal/manager/internal/store"
 )
 
 // checkPatience bounds each look at something outside of this process.
 const checkPatience = 10 * time.Second
-
-// lowDisk is how much room a database should have.
-const lowDisk = 256 << 20
 
 func checkDatabase(e *environmentOf) []finding {
 	database := server.DatabaseOf(e.config)
@@ -43,7 +38,7 @@ func checkDatabase(e *environmentOf) []finding {
 		}
 		all := []finding{{"database", fail, err.Error(), fix}}
 		if database.URL == "" {
-			all = append(all, checkDisk(filepath.Dir(database.Path))) // a read-only one is often why
+			all = append(all, finding(health.Disk(filepath.Dir(database.Path)))) // a read-only one is often why
 		}
 		return all
 	}
@@ -56,9 +51,9 @@ func checkDatabase(e *environmentOf) []finding {
 	} else if found.Damage != nil {
 		all = append(all, finding{"database file", fail, found.Damage.Error(), "stop the manager and restore a backup: opensource-manager restore FILE"})
 	} else {
-		all = append(all, finding{"database file", fine, fmt.Sprintf("%s: %s, whole, journal %s", database.Path, size(found.Bytes), found.JournalMode), ""})
+		all = append(all, finding{"database file", fine, fmt.Sprintf("%s: %s, whole, journal %s", database.Path, health.Size(found.Bytes), found.JournalMode), ""})
 	}
-	return append(all, checkOwner(database.Path), checkDisk(filepath.Dir(database.Path)))
+	return append(all, checkOwner(database.Path), finding(health.Disk(filepath.Dir(database.Path))))
 }
 
 func checkSchema(database store.Database, found store.Examination) finding {
@@ -85,21 +80,6 @@ func checkOwner(path string) finding {
 		return finding{"owner", warn, fmt.Sprintf("%s has the mode %04o: everybody on this host reads hashes of keys and passwords", path, file.Mode&0o777), "chmod 0640 " + path}
 	}
 	return finding{"owner", fine, fmt.Sprintf("uid %d, mode %04o", file.Uid, file.Mode&0o777), ""}
-}
-
-func checkDisk(folder string) finding {
-	var disk unix.Statfs_t
-	if err := unix.Statfs(folder, &disk); err != nil {
-		return finding{"disk", fail, fmt.Sprintf("%s: %v", folder, err), ""}
-	}
-	free := int64(disk.Bavail) * disk.Bsize
-	switch {
-	case disk.Flags&unix.ST_RDONLY != 0:
-		return finding{"disk", fail, folder + " is on a read-only file system", "dmesg says why, if nobody mounted it so; mount -o remount,rw"}
-	case free < lowDisk:
-		return finding{"disk", fail, fmt.Sprintf("%s free for %s", size(free), folder), "free some space: without it every change is refused"}
-	}
-	return finding{"disk", fine, fmt.Sprintf("%s free for %s", size(free), folder), ""}
 }
 
 // answer is what health says, and which process of the manager said it.
@@ -222,20 +202,8 @@ func checkPublicURL(e *environmentOf) []finding {
 	return found
 }
 
-// skewed is from when on the clocks of agents say that the manager's is wrong.
-const skewed = 30 * time.Second
-
 func checkClock(e *environmentOf) []finding {
-	var found []finding
-	var clock unix.Timex
-	switch state, err := unix.Adjtimex(&clock); {
-	case err != nil:
-		found = append(found, finding{"clock", warn, "cannot ask the kernel: " + err.Error(), ""})
-	case state == unix.TIME_ERROR:
-		found = append(found, finding{"clock", warn, "not synchronised, as far as the kernel knows", "timedatectl set-ntp true, or see to the clock of the host if this is a container"})
-	default:
-		found = append(found, finding{"clock", fine, "synchronised", ""})
-	}
+	found := []finding{finding(health.Clock())}
 	if e.mistakes != nil {
 		return found
 	}
@@ -243,24 +211,8 @@ func checkClock(e *environmentOf) []finding {
 	if err != nil {
 		return found // told by the check of the database
 	}
-	return append(found, compareClocks(agents, time.Now())...)
-}
-
-// compareClocks takes the middle of what agents that are online say.
-func compareClocks(agents []store.Agent, now time.Time) []finding {
-	var ahead []time.Duration
-	for _, agent := range agents {
-		if agent.ClockSkewMS != nil && agent.Presence(now) == store.Online {
-			ahead = append(ahead, time.Duration(*agent.ClockSkewMS)*time.Millisecond)
-		}
+	for _, f := range health.Clocks(agents, time.Now()) {
+		found = append(found, finding(f))
 	}
-	if len(ahead) == 0 {
-		return nil
-	}
-	slices.Sort(ahead)
-	middle := ahead[len(ahead)/2].Round(time.Second)
-	if middle.Abs() < skewed {
-		return []finding{{"agents' clocks", fine, fmt.Sprintf("those of %d agents agree with this one", len(ahead)), ""}}
-	}
-	return []finding{{"agents' clocks", warn, fmt.Sprintf("half of %d agents are %s or more ahead of this clock", len(ahead), middle), "if their clocks are right, this one is not"}}
+	return found
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"opensource.internal/manager/internal/health"
 	"opensource.internal/manager/internal/store"
 	"opensource.internal/manager/internal/store/storetest"
 )
@@ -177,7 +178,7 @@ func TestClocksOfAgents(t *testing.T) {
 		"all are ahead": {[]store.Agent{agent(time.Minute), agent(time.Minute)}, warn},
 	} {
 		got := ""
-		for _, f := range compareClocks(test.agents, now) {
+		for _, f := range health.Clocks(test.agents, now) {
 			got = f.State
 		}
 		if got != test.state {

@@ -15,7 +15,9 @@ type serveCommand struct{}
 
 // Run serves until a signal comes.
 func (serveCommand) Run(e *environmentOf) error {
-	return server.Run(e.Context, e.config, version, e.log)
+	settings := e.config
+	settings.Explained = e.settings
+	return server.Run(e.Context, settings, version, e.log)
 }
 
 type migrateCommand struct {

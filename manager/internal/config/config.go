@@ -94,6 +94,9 @@ type Config struct {
 	NotifyRemind time.Duration
 
 	Revisions KeepRevisions
+
+	// Explained is what of it was set where, for who looks at a running manager.
+	Explained []Setting
 }
 
 // Keep is how long a log is kept, and how many of its newest rows at most.

@@ -24,6 +24,7 @@ type Options struct {
 	Log       *slog.Logger
 	PublicURL *url.URL // nil if not set
 	Version   string   // the manager's own
+	About     About
 }
 
 type dashboard struct {
@@ -34,6 +35,7 @@ type dashboard struct {
 	log       *slog.Logger
 	publicURL *url.URL
 	version   string
+	about     About
 	prefix    string
 	assets    assets
 }
@@ -41,7 +43,7 @@ type dashboard struct {
 // Register adds the pages to a router and returns the one for pages that do
 // not exist.
 func Register(engine *gin.Engine, o Options) (notFound gin.HandlerFunc) {
-	d := &dashboard{store: o.Store, auth: o.Auth, snapshots: o.Snapshots, notifier: o.Notifier, log: o.Log, publicURL: o.PublicURL, version: o.Version, assets: loadAssets()}
+	d := &dashboard{store: o.Store, auth: o.Auth, snapshots: o.Snapshots, notifier: o.Notifier, log: o.Log, publicURL: o.PublicURL, version: o.Version, about: o.About, assets: loadAssets()}
 	if o.PublicURL != nil {
 		d.prefix = o.PublicURL.Path
 	}

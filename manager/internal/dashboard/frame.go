@@ -73,6 +73,7 @@ type tab struct {
 
 // tabs are the pages below the settings. A page that is made adds its line here.
 var tabs = []tab{
+	{section{settingsPath, "Health and settings", "settings"}, false},
 	{section{"/api-keys", "API keys", "key-round"}, false},
 	{section{"/users", "Users", "users"}, false},
 	{section{"/notifications", "Notifications", "bell"}, false},

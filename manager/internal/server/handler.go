@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"path/filepath"
 	"runtime/debug"
 	"strings"
 
@@ -28,6 +29,7 @@ type parts struct {
 	live      *live.Hub
 	metrics   *metrics.Metrics
 	notifier  *notify.Notifier
+	lease     *store.Lease // of the tasks
 	log       *slog.Logger
 }
 
@@ -48,7 +50,7 @@ func newRouter(c config.Config, version string, p parts) http.Handler {
 	api.Register(engine, api.Options{
 		Store: p.store, Auth: p.auth, Snapshots: p.snapshots, CheckIn: checkIn, Live: p.live, Notifier: p.notifier, Log: p.log, PublicURL: c.PublicURL, Version: version,
 	})
-	noPage := dashboard.Register(engine, dashboard.Options{Store: p.store, Auth: p.auth, Snapshots: p.snapshots, Notifier: p.notifier, Log: p.log, PublicURL: c.PublicURL, Version: version})
+	noPage := dashboard.Register(engine, dashboard.Options{Store: p.store, Auth: p.auth, Snapshots: p.snapshots, Notifier: p.notifier, Log: p.log, PublicURL: c.PublicURL, Version: version, About: aboutOf(c, p.lease)})
 	engine.NoRoute(func(c *gin.Context) {
 		if isAPI(c.Request.URL) || !strings.Contains(c.GetHeader("Accept"), "text/html") {
 			api.NoRoute(c.Writer, c.Request)
@@ -57,6 +59,21 @@ func newRouter(c config.Config, version string, p parts) http.Handler {
 		noPage(c)
 	})
 	return engine
+}
+
+// aboutOf is what the pages tell of how the manager was set up.
+func aboutOf(c config.Config, lease *store.Lease) dashboard.About {
+	about := dashboard.About{Database: DatabaseOf(c).String(), Tasks: lease}
+	if c.DatabaseURL == "" {
+		about.Folder = filepath.Dir(c.Database)
+	}
+	for _, proxy := range c.TrustedProxies {
+		about.Proxies = append(about.Proxies, proxy.String())
+	}
+	for _, s := range c.Explained {
+		about.Settings = append(about.Settings, dashboard.Setting(s))
+	}
+	return about
 }
 
 // newEngine is the router before it has routes.

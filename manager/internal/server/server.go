@@ -22,6 +22,7 @@ import (
 	"opensource.internal/manager/internal/notify"
 	"opensource.internal/manager/internal/snapshot"
 	"opensource.internal/manager/internal/store"
+	"opensource.internal/manager/internal/tasks"
 )
 
 // stopTimeout is how long requests that are being answered may take when the
@@ -104,9 +105,10 @@ func (s *Server) serve(c config.Config, version string) {
 	var background context.Context
 	background, s.stopBackground = context.WithCancel(context.Background())
 	s.running.Go(func() { a.Run(background) })
-	s.running.Go(func() { s.newTasks(c).Run(background) })
+	lease := s.Store.NewLease(tasks.LeaseName, tasks.LeaseTerm)
+	s.running.Go(func() { s.newTasks(c, lease).Run(background) })
 
-	p := parts{store: s.Store, auth: a, snapshots: snapshot.NewCache(s.Store), metrics: s.metrics, notifier: s.notifier, log: s.log}
+	p := parts{store: s.Store, auth: a, snapshots: snapshot.NewCache(s.Store), metrics: s.metrics, notifier: s.notifier, lease: lease, log: s.log}
 	p.snapshots.OnBuild = s.metrics.Built
 	p.live = live.New(s.Store, p.snapshots, s.log)
 	s.running.Go(func() { p.live.Run(background) })

@@ -10,8 +10,8 @@ import (
 )
 
 // newTasks is everything that one of the managers does now and then.
-func (s *Server) newTasks(c config.Config) *tasks.Runner {
-	return tasks.New(s.Store.NewLease(tasks.LeaseName, tasks.LeaseTerm), s.log,
+func (s *Server) newTasks(c config.Config, lease *store.Lease) *tasks.Runner {
+	return tasks.New(lease, s.log,
 		tasks.Task{Name: "delete old revisions", Every: time.Hour, Run: func(ctx context.Context) error { return s.pruneRevisions(ctx, c) }},
 		tasks.Task{Name: "note silent agents", Every: 15 * time.Second, Run: s.markOffline},
 		tasks.Task{Name: "note who is silent", Every: time.Minute, Run: s.noteSilence},

@@ -129,6 +129,27 @@ func (l *Lease) Release(ctx context.Context) error {
 	return nil
 }
 
+// Mine reports whether the lease is held by this one.
+func (l *Lease) Mine() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return time.Now().Before(l.until)
+}
+
+// Renewed is when anybody has held or renewed the lease last, and held whether it
+// was not given back since.
+func (l *Lease) Renewed(ctx context.Context) (at time.Time, held bool, err error) {
+	var row leaseRow
+	err = l.store.reader(ctx).Take(&row, "name = ?", l.name).Error
+	if errors.Is(err, gorm.ErrRecordNotFound) {
+		return time.Time{}, false, nil
+	}
+	if err != nil {
+		return time.Time{}, false, fmt.Errorf("read lease %q: %w", l.name, err)
+	}
+	return row.RenewedAt, row.Holder != "", nil
+}
+
 // UnbrokenSince is since when some manager has always held the lease of a name,
 // by its own clock: before that, nobody may have been there to hear an agent. It
 // returns ErrNotFound if nobody ever held it.
