@@ -33,21 +33,22 @@ const (
 type commands struct {
 	config.Flags `group:"Settings (flag, then environment, then file, then default):"`
 
-	Agents  agentsCommand  `cmd:"" help:"List the agents and how they stand."`
-	Sites   sitesCommand   `cmd:"" help:"List the sites."`
-	Apply   applyCommand   `cmd:"" help:"Make sites what files say."`
-	Export  exportCommand  `cmd:"" help:"Print sites as files that apply takes."`
-	Events  eventsCommand  `cmd:"" help:"Show what happened to the agents, the newest last."`
-	Audit   auditCommand   `cmd:"" help:"Show who did what, the newest last."`
-	Serve   serveCommand   `cmd:"" help:"Serve the API and the dashboard."`
-	Migrate migrateCommand `cmd:"" help:"Bring the database to this version's schema."`
-	Doctor  doctorCommand  `cmd:"" help:"Look at everything the manager depends on, and say what to do."`
-	Backup  backupCommand  `cmd:"" help:"Write a copy of the SQLite database to a file, while the service runs."`
-	Restore restoreCommand `cmd:"" help:"Put a backup in the place of the SQLite database. The service must be stopped."`
-	APIKey  apiKeyCommands `cmd:"" name:"apikey" help:"Create, list, rotate and revoke API keys."`
-	Enroll  enrollCommand  `cmd:"" help:"Make a token by which a host becomes the agent of a site."`
-	User    userCommands   `cmd:"" help:"Create, list and change users, and set passwords."`
-	Notify  notifyCommands `cmd:"" help:"Manage who is told what is wrong with agents, and silence sites."`
+	Agents    agentsCommand    `cmd:"" help:"List the agents and how they stand."`
+	Sites     sitesCommand     `cmd:"" help:"List the sites."`
+	Apply     applyCommand     `cmd:"" help:"Make sites what files say."`
+	Export    exportCommand    `cmd:"" help:"Print sites as files that apply takes."`
+	Events    eventsCommand    `cmd:"" help:"Show what happened to the agents, the newest last."`
+	Audit     auditCommand     `cmd:"" help:"Show who did what, the newest last."`
+	Serve     serveCommand     `cmd:"" help:"Serve the API and the dashboard."`
+	Migrate   migrateCommand   `cmd:"" help:"Bring the database to this version's schema."`
+	Doctor    doctorCommand    `cmd:"" help:"Look at everything the manager depends on, and say what to do."`
+	Backup    backupCommand    `cmd:"" help:"Write a copy of the SQLite database to a file, while the service runs."`
+	Restore   restoreCommand   `cmd:"" help:"Put a backup in the place of the SQLite database. The service must be stopped."`
+	APIKey    apiKeyCommands   `cmd:"" name:"apikey" help:"Create, list, rotate and revoke API keys."`
+	Enroll    enrollCommand    `cmd:"" help:"Make a token by which a host becomes the agent of a site."`
+	SetupCode setupCodeCommand `cmd:"" help:"Make the code by which the first account is made in a browser."`
+	User      userCommands     `cmd:"" help:"Create, list and change users, and set passwords."`
+	Notify    notifyCommands   `cmd:"" help:"Manage who is told what is wrong with agents, and silence sites."`
 
 	Revisions revisionsCommands `cmd:"" help:"List and compare what was published."`
 	Pending   pendingCommand    `cmd:"" help:"Show the changes of a site that agents do not get yet."`

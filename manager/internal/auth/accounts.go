@@ -22,6 +22,17 @@ func (e *FieldError) Unwrap() error { return e.Err }
 
 // CreateUser stores a new person.
 func CreateUser(ctx context.Context, s *store.Store, name string, role Role, password string) (store.User, error) {
+	user, err := newUser(name, role, password)
+	if err != nil {
+		return store.User{}, err
+	}
+	if err := s.CreateUser(ctx, &user); err != nil {
+		return store.User{}, fmt.Errorf("create user: %w", err)
+	}
+	return user, nil
+}
+
+func newUser(name string, role Role, password string) (store.User, error) {
 	name, err := inventory.ParseTitle(FoldName(name))
 	if err != nil {
 		return store.User{}, &FieldError{"name", err}
@@ -34,11 +45,7 @@ func CreateUser(ctx context.Context, s *store.Store, name string, role Role, pas
 		return store.User{}, &FieldError{"password", err}
 	}
 	now := time.Now().UTC()
-	user := store.User{Name: name, Role: string(role), PasswordHash: hash, CreatedAt: now, UpdatedAt: now}
-	if err := s.CreateUser(ctx, &user); err != nil {
-		return store.User{}, fmt.Errorf("create user: %w", err)
-	}
-	return user, nil
+	return store.User{Name: name, Role: string(role), PasswordHash: hash, CreatedAt: now, UpdatedAt: now}, nil
 }
 
 func checkPersonRole(role Role) error {

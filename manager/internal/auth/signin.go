@@ -80,10 +80,27 @@ func (a *Auth) SignIn(ctx context.Context, client netip.Addr, name, password str
 	return person(user), nil
 }
 
-// try checks a password that is claimed to be a user's, or nobody's, as fast as
-// the failures before allow. A disabled user's is not looked at.
+// try checks a password that is claimed to be a user's, or nobody's. A disabled
+// user's is not looked at.
 func (a *Auth) try(ctx context.Context, client netip.Addr, name string, user store.User, password string) error {
-	end, slow, ok := a.limiter.begin(a.limits(ctx, client, name, user)...)
+	return a.attempt(ctx, a.limits(ctx, client, name, user), func() (right bool, err error) {
+		hash := user.PasswordHash
+		if user.DisabledAt != nil {
+			hash = ""
+		}
+		right, err = a.passwords.check(ctx, password, hash)
+		if err == nil && !right {
+			a.log.Warn("sign-in refused", "client", client)
+			a.auditRefused(ctx, user)
+		}
+		return right, err
+	})
+}
+
+// attempt checks what somebody claims to know, as fast as the failures before
+// allow.
+func (a *Auth) attempt(ctx context.Context, limits []limit, check func() (right bool, err error)) error {
+	end, slow, ok := a.limiter.begin(limits...)
 	if !ok {
 		return &TooManyError{Wait: slowLane}
 	}
@@ -94,20 +111,14 @@ func (a *Auth) try(ctx context.Context, client netip.Addr, name string, user sto
 			return fmt.Errorf("sign in: %w", err)
 		}
 	}
-	hash := user.PasswordHash
-	if user.DisabledAt != nil {
-		hash = ""
-	}
 	var err error
-	if right, err = a.passwords.check(ctx, password, hash); err != nil {
+	if right, err = check(); err != nil {
 		return fmt.Errorf("sign in: %w", err)
 	}
-	if right {
+	switch {
+	case right:
 		return nil
-	}
-	a.log.Warn("sign-in refused", "client", client)
-	a.auditRefused(ctx, user)
-	if slow {
+	case slow:
 		return &TooManyError{Wait: slowLane}
 	}
 	return ErrUnauthorized

@@ -257,7 +257,7 @@ func TestEveryPageCanBeRead(t *testing.T) {
 	}{
 		"agents":  {s, cookie, "/agents"},
 		"sign-in": {s, "", "/sign-in"},
-		"first":   {fresh, "", "/sign-in"},
+		"first":   {fresh, "", "/setup"},
 		"empty":   {empty, signIn(t, empty), "/agents"},
 		"states":  {states, statesCookie, "/agents"},
 		"confirm": {held.Server, signIn(t, held.Server), held.removals},

@@ -273,14 +273,17 @@ type flash struct {
 
 // flashCookie holds what the next page says was done, for as long as it takes to
 // get there.
-const flashCookie = "opensource_manager_done"
+const (
+	flashCookie = "opensource_manager_done"
+	flashLasts  = 30 * time.Second
+)
 
 func (v *visit) setFlash(f flash) {
 	if f.Text == "" {
 		return
 	}
 	content, _ := json.Marshal(f) // can be
-	http.SetCookie(v.Writer, v.flashed(base64.RawURLEncoding.EncodeToString(content), 30))
+	http.SetCookie(v.Writer, v.d.cookie(flashCookie, base64.RawURLEncoding.EncodeToString(content), v.d.prefix, flashLasts))
 }
 
 func (v *visit) takeFlash() (f flash) {
@@ -288,16 +291,17 @@ func (v *visit) takeFlash() (f flash) {
 	if err != nil {
 		return flash{}
 	}
-	http.SetCookie(v.Writer, v.flashed("", -1))
+	http.SetCookie(v.Writer, v.d.cookie(flashCookie, "", v.d.prefix, -time.Second))
 	content, _ := base64.RawURLEncoding.DecodeString(cookie.Value)
 	_ = json.Unmarshal(content, &f) // what is not ours says nothing
 	return f
 }
 
-func (v *visit) flashed(value string, seconds int) *http.Cookie {
+// cookie is one of ours, for the pages below a path.
+func (d *dashboard) cookie(name, value, path string, lasts time.Duration) *http.Cookie {
 	return &http.Cookie{
-		Name: flashCookie, Value: value, MaxAge: seconds, Path: cmp.Or(v.d.prefix, "/"), HttpOnly: true, SameSite: http.SameSiteLaxMode,
-		Secure: v.d.publicURL != nil && v.d.publicURL.Scheme == "https",
+		Name: name, Value: value, MaxAge: int(lasts / time.Second), Path: cmp.Or(path, "/"), HttpOnly: true, SameSite: http.SameSiteLaxMode,
+		Secure: d.publicURL != nil && d.publicURL.Scheme == "https",
 	}
 }
 

@@ -43,7 +43,6 @@ type signInForm struct {
 	Name         string
 	Problem      string
 	Mismatch     string // how the address differs from PUBLIC_URL
-	NoUsers      bool
 	SingleSignOn auth.SingleSignOn
 }
 
@@ -52,17 +51,18 @@ func (d *dashboard) signInForm(c *gin.Context) {
 		d.goTo(c, next(c.Query("next")))
 		return
 	}
+	if setUp, err := d.isSetUp(c); err != nil {
+		d.fault(c, "show sign-in page", err)
+		return
+	} else if !setUp {
+		d.goTo(c, "/setup")
+		return
+	}
 	d.showSignIn(c, http.StatusOK, signInForm{Next: c.Query("next")})
 }
 
 func (d *dashboard) showSignIn(c *gin.Context, status int, form signInForm) {
-	hasUsers, err := d.store.HasUsers(c.Request.Context())
-	if err != nil {
-		d.fault(c, "show sign-in page", err)
-		return
-	}
 	form.SingleSignOn = d.auth.SingleSignOn(c.Request.Context())
-	form.NoUsers = !hasUsers && form.SingleSignOn.Name == ""
 	form.Mismatch = d.auth.PublicURLMismatch(auth.RequestOf(c.Request.Context()).HTTP, d.publicURL)
 	p := d.page("Sign in")
 	d.show(c, status, framed(p, signInPage(p, form)))

@@ -178,7 +178,7 @@ func (d *dashboard) newSite(v *visit) error {
 		if err == nil && s.Publishing == inventory.PublishManual {
 			err = d.snapshots.Settle(v.Request.Context(), s.ID)
 		}
-		return done{Path: sitePath(s.ID), Text: "The site was created."}, err
+		return done{Path: enrollPath(s.ID), Text: fmt.Sprintf("The site %q was created. Next comes its agent.", wanted.Name)}, err
 	})
 }
 

@@ -55,11 +55,11 @@ func TestSitesAreManagedInTheBrowser(t *testing.T) {
 		t.Error("what was typed became markup")
 	}
 	created := submit(t, s, "/sites/new", cookie, url.Values{"name": {"lab"}, "internalDomain": {"LAB.internal."}, "publishing": {"manual"}})
-	if created.Status != 303 || created.Header.Get("Location") != "/sites/1" {
+	if created.Status != 303 || created.Header.Get("Location") != "/sites/1/enroll" {
 		t.Fatalf("%d %s", created.Status, created.Body)
 	}
 	done, _, _ := strings.Cut(created.Header.Get("Set-Cookie"), ";")
-	shows(t, get(t, s, "/sites/1", cookie+"; "+done), 200, "The site was created.", "lab.internal", "Changes wait until they are published", "No agent has checked in")
+	shows(t, get(t, s, "/sites/1", cookie+"; "+done), 200, `The site "lab" was created.`, "lab.internal", "Changes wait until they are published", "No agent has checked in")
 	shows(t, submit(t, s, "/sites/new", cookie, url.Values{"name": {"LAB"}}), 409, `the name "LAB" is already in use`, `id="field-name-fault"`)
 	shows(t, get(t, s, "/sites?q=lab", cookie), 200, `href="/sites/1"`)
 	shows(t, get(t, s, "/sites?q=nothing", cookie), 200, "No site has “nothing” in its name")
@@ -144,7 +144,8 @@ func TestSitesInABrowser(t *testing.T) {
 	b.fill(t, "name", strings.Repeat("a-very-long-name-", 3)+"site")
 	b.fill(t, "gateway", "192.0.2.1")
 	b.press(t, "Create the site")
-	b.reads(t, "The site was created.")
+	b.reads(t, "Next comes its agent.")
+	b.open(t, "/sites/1")
 	s.Create(t, "/sites/1/nodes", object{"name": "appeared"})
 	b.reads(t, "1 node")
 	checkIn(t, s, checkin.Request{SiteID: 1, Hostname: strings.Repeat("long-host-name.", 16) + "example", Services: map[string]checkin.ServiceReport{}})

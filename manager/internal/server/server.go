@@ -80,8 +80,29 @@ func Start(ctx context.Context, c config.Config, version string, log *slog.Logge
 	s.serve(c, version)
 	s.serveMetrics()
 	s.warnIfOpen()
+	s.invite(ctx, c)
 	log.Info("serving", "address", s.listener.Addr().String(), "database", DatabaseOf(c), "version", version)
 	return s, nil
+}
+
+// invite tells who reads the log how to make the first account. With a sign-in
+// provider it is the provider that says who comes first.
+func (s *Server) invite(ctx context.Context, c config.Config) {
+	if singleSignOn(c) != nil {
+		return
+	}
+	code, err := auth.NewSetupCode(ctx, s.Store)
+	switch {
+	case errors.Is(err, store.ErrSetUp):
+	case err != nil:
+		s.log.Error("no account can be made in a browser", "err", err)
+	default:
+		address := s.URL()
+		if c.PublicURL != nil {
+			address = c.PublicURL.String()
+		}
+		s.log.Info("no account yet: make the first one in a browser, with this code", "address", address+"/setup", "code", code)
+	}
 }
 
 // DatabaseOf is the database that the settings name.

@@ -50,9 +50,11 @@ func (s *Store) ListUsers(ctx context.Context, opts ListOptions) ([]User, int64,
 }
 
 // HasUsers reports whether anybody could sign in.
-func (s *Store) HasUsers(ctx context.Context) (bool, error) {
+func (s *Store) HasUsers(ctx context.Context) (bool, error) { return hasUsers(s.reader(ctx)) }
+
+func hasUsers(tx *gorm.DB) (bool, error) {
 	var count int64
-	if err := s.reader(ctx).Model(&User{}).Limit(1).Count(&count).Error; err != nil {
+	if err := tx.Model(&User{}).Count(&count).Error; err != nil {
 		return false, fmt.Errorf("count users: %w", err)
 	}
 	return count > 0, nil

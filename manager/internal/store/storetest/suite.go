@@ -23,6 +23,7 @@ func Run(t *testing.T, open func(testing.TB) *store.Store) {
 		"lists are filtered":                     testFilters,
 		"lists begin with what is not set":       testUnsetFirst,
 		"names are compared in any case":         testNamesInAnyCase,
+		"the first user":                         testSetup,
 		"several steps are one":                  testAtomically,
 		"conflicts name the field":               testConflicts,
 		"one name space for nodes, containers":   testNameSpace,

@@ -1,0 +1,32 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"opensource.internal/manager/internal/auth"
+	"opensource.internal/manager/internal/store"
+)
+
+type setupCodeCommand struct {
+	JSON bool `name:"json" help:"Print JSON."`
+}
+
+// Run makes a code by which the first account is made in a browser.
+func (c setupCodeCommand) Run(e *environmentOf) error {
+	return e.withNewStore(func(s *store.Store) error {
+		code, err := auth.NewSetupCode(e, s)
+		if errors.Is(err, store.ErrSetUp) {
+			return errors.New("there are users already: see `opensource-manager user list`, and `user create` for another one")
+		}
+		if err != nil {
+			return err
+		}
+		if c.JSON {
+			return e.printJSON(map[string]string{"code": code})
+		}
+		fmt.Fprintln(e.stderr, "Open the manager in a browser: it asks for this code. Codes of before hold no more.")
+		_, err = fmt.Fprintln(e.stdout, code)
+		return err
+	})
+}

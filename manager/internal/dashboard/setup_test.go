@@ -1,0 +1,162 @@
+package dashboard_test
+
+import (
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+
+	"opensource.internal/agent/checkin"
+	"opensource.internal/manager/internal/auth"
+	"opensource.internal/manager/servertest"
+)
+
+// setupCode makes a code as the command line does.
+func setupCode(t *testing.T, s *servertest.Server) string {
+	t.Helper()
+	code, err := auth.NewSetupCode(t.Context(), s.Store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return code
+}
+
+// TestFirstRun: whoever has never seen the manager brings a site online in the
+// browser alone.
+func TestFirstRun(t *testing.T) {
+	s := servertest.Start(t, servertest.Options{})
+	code := setupCode(t, s)
+	b := browse(t, s, "")
+	b.open(t, "/")
+	b.reads(t, "Set up this manager")
+	looked(t, b, "setup")
+	b.fill(t, "code", "WRONG")
+	b.fill(t, "name", "ada")
+	b.fill(t, "password", password)
+	b.press(t, "Create the account")
+	b.reads(t, "this is not the setup code")
+	looked(t, b, "setup-refused")
+	b.forgive() // Chromium reports the status
+	b.fill(t, "code", strings.ToLower(code))
+	b.fill(t, "password", password)
+	b.press(t, "Create the account")
+	b.reads(t, "Next comes your first site")
+	b.fill(t, "name", "lab")
+	b.press(t, "Create the site")
+	b.reads(t, "Next comes its agent")
+	looked(t, b, "enroll")
+	b.press(t, "Show the command")
+	b.reads(t, "Waiting for the command to be run")
+	looked(t, b, "enrollment")
+
+	command := eval[string](t, b, `document.getElementById("command").textContent`)
+	token := regexp.MustCompile(`--manager '([^']+)' --token (\S+)$`).FindStringSubmatch(command)
+	if token == nil || token[1] != s.URL {
+		t.Fatalf("the command is %q", command)
+	}
+	base, err := url.Parse(s.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := checkin.Client{URL: base}
+	enrolled, err := client.Enroll(t.Context(), checkin.EnrollRequest{Token: token[2], Hostname: "gateway"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.reads(t, "The host gateway ran the command and has its own key.")
+	looked(t, b, "enrolled")
+	client.Key = enrolled.Key
+	if _, err := client.CheckIn(t.Context(), checkin.Request{SiteID: enrolled.SiteID, Hostname: "gateway"}, ""); err != nil {
+		t.Fatal(err)
+	}
+	b.reads(t, "gateway is online. The site is connected.")
+	looked(t, b, "connected")
+	b.press(t, "Look at the agent")
+	b.reads(t, "gateway")
+}
+
+func TestSetupIsOver(t *testing.T) {
+	s := servertest.Start(t, servertest.Options{})
+	code := setupCode(t, s)
+	signIn(t, s)
+	if page := get(t, s, "/setup", ""); page.Status != http.StatusSeeOther || page.Header.Get("Location") != "/sign-in" {
+		t.Errorf("%d %s", page.Status, page.Body)
+	}
+	refused := submit(t, s, "/setup", "", url.Values{"code": {code}, "name": {"eve"}, "password": {password}})
+	if refused.Status != http.StatusSeeOther || refused.Header.Get("Location") != "/sign-in" || len(refused.Header.Values("Set-Cookie")) > 0 {
+		t.Errorf("%d %v", refused.Status, refused.Header)
+	}
+	if _, err := s.Store.UserByName(t.Context(), "eve"); err == nil {
+		t.Error("a stranger has an account")
+	}
+}
+
+func TestSetupIsRefused(t *testing.T) {
+	s := servertest.Start(t, servertest.Options{})
+	former, code := setupCode(t, s), setupCode(t, s)
+	try := func(code, name, password string) servertest.Answer {
+		return submit(t, s, "/setup", "", url.Values{"code": {code}, "name": {name}, "password": {password}})
+	}
+	shows(t, try(former, "ada", password), http.StatusUnauthorized, "this is not the setup code")
+	shows(t, try("", "ada", password), http.StatusUnauthorized, "this is not the setup code")
+	short := try(code, "ada", "short")
+	shows(t, short, http.StatusUnprocessableEntity, "at least 10 characters", `value="ada"`)
+	if strings.Contains(string(short.Body), `value="short"`) {
+		t.Error("the password was sent back")
+	}
+	shows(t, try(code, "<b>\x00", password), http.StatusUnprocessableEntity, `id="field-name-fault"`)
+	if has, err := s.Store.HasUsers(t.Context()); err != nil || has {
+		t.Errorf("%v, %v", has, err)
+	}
+	if done := try(code, "ada", password); done.Status != http.StatusSeeOther || done.Header.Get("Location") != "/sites/new" {
+		t.Errorf("%d %s", done.Status, done.Body)
+	}
+}
+
+func TestGuessingTheSetupCode(t *testing.T) {
+	s := servertest.Start(t, servertest.Options{})
+	setupCode(t, s)
+	for range 100 {
+		answer := submit(t, s, "/setup", "", url.Values{"code": {"A"}, "name": {"eve"}, "password": {password}})
+		if answer.Status == http.StatusTooManyRequests {
+			if answer.Header.Get("Retry-After") == "" {
+				t.Error("it does not say when to come back")
+			}
+			return
+		}
+	}
+	t.Error("one may guess for ever")
+}
+
+func TestEnrollmentPages(t *testing.T) {
+	s := servertest.Start(t, servertest.Options{})
+	cookie := signIn(t, s)
+	s.Create(t, "/sites", object{"name": "lab"})
+	shows(t, submit(t, s, "/sites/1/enroll", cookie, url.Values{"hostname": {"<b>"}, "expiresIn": {"1h"}}), 422, `id="field-hostname-fault"`)
+	shows(t, submit(t, s, "/sites/1/enroll", cookie, url.Values{"expiresIn": {"1s"}}), 422, `id="field-expiresIn-fault"`)
+	made := submit(t, s, "/sites/1/enroll", cookie, url.Values{"hostname": {"gateway"}, "expiresIn": {"1h"}})
+	if made.Status != http.StatusSeeOther || made.Header.Get("Location") != "/enrollments/1" {
+		t.Fatalf("%d %s", made.Status, made.Body)
+	}
+	token := made.Header.Get("Set-Cookie")
+	if !strings.Contains(token, "Path=/enrollments/1;") || !strings.Contains(token, "HttpOnly") || !strings.Contains(token, "Max-Age=600") {
+		t.Errorf("the token is kept as %q", token)
+	}
+	pair, _, _ := strings.Cut(token, ";")
+	shows(t, get(t, s, "/enrollments/1", cookie+"; "+pair), 200, "opensource-agent enroll", "PUBLIC_URL is not set", "Only the manager's own host reaches that")
+	other := get(t, s, "/enrollments/1", cookie)
+	shows(t, other, 200, "is known nowhere else")
+	shows(t, get(t, s, "/sites/1/enroll", cookie), 200, "Commands that nobody has used yet", "gateway")
+	if revoked := submit(t, s, "/enrollments/1/revoke", cookie, nil); revoked.Status != http.StatusSeeOther {
+		t.Errorf("%d %s", revoked.Status, revoked.Body)
+	}
+	shows(t, get(t, s, "/enrollments/1", cookie), 200, "The command was revoked.")
+	viewer := signInViewer(t, s)
+	for _, path := range []string{"/sites/1/enroll", "/enrollments/1"} {
+		shows(t, get(t, s, path, viewer), http.StatusForbidden, "Only an administrator may do this.")
+	}
+	if strings.Contains(string(get(t, s, "/sites/1", viewer).Body), "Connect an agent") {
+		t.Error("a viewer is offered what they may not do")
+	}
+}

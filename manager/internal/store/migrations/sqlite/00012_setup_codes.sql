@@ -1,0 +1,9 @@
+-- +goose Up
+
+-- The code that whoever makes the first account in a browser has to know: one
+-- at most, and none once there is somebody.
+CREATE TABLE setup_codes (
+  id         INTEGER PRIMARY KEY CHECK (id = 1),
+  hash       BLOB NOT NULL, -- SHA-256 of the code
+  created_at DATETIME NOT NULL
+);
