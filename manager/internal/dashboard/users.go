@@ -45,7 +45,7 @@ func localFields(u *editedUser) []*field {
 }
 
 func foreignFields(u *editedUser) []*field {
-	return []*field{check("disabled", "Disabled: may not sign in, and is signed out everywhere", &u.Disabled)}
+	return []*field{check("disabled", "Disabled", &u.Disabled).hint("May not sign in, and is signed out everywhere")}
 }
 
 func (d *dashboard) listUsers(v *visit) error {
@@ -185,7 +185,7 @@ func (d *dashboard) resetPassword(v *visit) error {
 	}
 	q := question{
 		Text: fmt.Sprintf("The present password of %q ends, and so do all their sessions. The new one is shown to you, once.", u.Name),
-		Note: "Their API keys, if they have any, work on.", Button: "Make a new password", Cancel: userPath(u.ID),
+		Note: "API keys that they have made work on.", Button: "Make a new password", Cancel: userPath(u.ID),
 	}
 	return v.askOnce(v.page(fmt.Sprintf("A new password for %q?", u.Name), "/users", usersCrumb, crumb{u.Name, userPath(u.ID)}), q, func() (shown, error) {
 		password := auth.GeneratePassword()
@@ -213,7 +213,10 @@ func (d *dashboard) deleteUser(v *visit) error {
 	if err != nil {
 		return err
 	}
-	view := vanishing{What: fmt.Sprintf("user %q", u.Name), Cancel: userPath(u.ID), Keeps: "They are signed out at once. What they did stays in the audit log. " + lastAdministrator}
+	view := vanishing{What: fmt.Sprintf("user %q", u.Name), Cancel: userPath(u.ID), Keeps: "They are signed out at once. What they did stays in the audit log, and API keys that they have made work on."}
+	if u.Role == string(auth.RoleAdmin) {
+		view.Keeps += " " + lastAdministrator
+	}
 	return v.confirm(v.page("Delete the "+view.What+"?", "/users", usersCrumb, crumb{u.Name, userPath(u.ID)}), view, func() (done, error) {
 		return done{Path: "/users", Text: fmt.Sprintf("The user %q was deleted.", u.Name)}, d.store.DeleteUser(v.Request.Context(), u.ID)
 	})

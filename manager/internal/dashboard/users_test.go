@@ -44,10 +44,10 @@ func TestUsersAreManagedInTheBrowser(t *testing.T) {
 	} {
 		shows(t, submit(t, s, "/users/new", cookie, typed), 422, "Nothing was saved", fault)
 	}
-	shows(t, submit(t, s, "/users/new", cookie, url.Values{"name": {"ADA"}, "role": {"admin"}}), 409, `there is already a user "ada"`, `id="field-name-fault"`)
 	made := submit(t, s, "/users/new", cookie, url.Values{"name": {"Bob"}, "role": {"viewer"}})
 	first := passwordOn(t, made)
 	shows(t, made, 201, "The user was created.", "The password of bob", `href="/users/2"`)
+	shows(t, submit(t, s, "/users/new", cookie, url.Values{"name": {"ADA"}, "role": {"admin"}}), 409, `there is already a user "ada"`, `id="field-name-fault"`)
 	bob := sessionOf(t, trySignIn(t, s, "bob", first))
 	shows(t, get(t, s, "/sites", bob), 200)
 
