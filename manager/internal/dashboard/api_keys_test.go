@@ -8,6 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+
 	"opensource.internal/manager/internal/store"
 	"opensource.internal/manager/servertest"
 )
@@ -172,4 +175,34 @@ func TestAPIKeysInABrowser(t *testing.T) {
 	if title := eval[string](t, b, "document.title"); title == "owned" {
 		t.Error("markup was run")
 	}
+}
+
+// TestAnAPIKeyByKeyboard makes and revokes a key without a mouse.
+func TestAnAPIKeyByKeyboard(t *testing.T) {
+	s := servertest.Start(t, servertest.Options{})
+	b := browse(t, s, signIn(t, s))
+	b.open(t, "/api-keys/new")
+	press := func(key string) { b.do(t, chromedp.KeyEvent(key)) }
+	tabTo := func(selector string) {
+		for range 40 {
+			if eval[bool](t, b, "document.activeElement.matches(\""+selector+"\")") {
+				return
+			}
+			press(kb.Tab)
+		}
+		t.Fatalf("no tab leads to %s", selector)
+	}
+	tabTo("[name=name]")
+	press("backup")
+	press(kb.Enter)
+	b.reads(t, "Copy it now")
+	tabTo("main a.button[href='/api-keys/2']")
+	press(kb.Enter)
+	b.reads(t, "Begins with")
+	tabTo("[href='/api-keys/2/revoke']")
+	press(kb.Enter)
+	b.reads(t, "is refused from now on")
+	tabTo("button.danger")
+	press(kb.Enter)
+	b.reads(t, "The API key was revoked.")
 }
