@@ -55,6 +55,13 @@ func (d *dashboard) showSetup(c *gin.Context, status int, f *form) {
 
 // setUp makes the first account, and leads on to the first site.
 func (d *dashboard) setUp(c *gin.Context) {
+	if done, err := d.isSetUp(c); err != nil {
+		d.fault(c, "set up", err)
+		return
+	} else if done { // by another one, or by a second click
+		d.goTo(c, "/sign-in")
+		return
+	}
 	var wanted firstAccount
 	f := &form{Fields: setupFields(&wanted)}
 	if refused := readForm(c); refused != 0 {

@@ -112,6 +112,9 @@ func TestSetupIsRefused(t *testing.T) {
 	if done := try(code, "ada", password); done.Status != http.StatusSeeOther || done.Header.Get("Location") != "/sites/new" {
 		t.Errorf("%d %s", done.Status, done.Body)
 	}
+	if twice := try(code, "ada", password); twice.Status != http.StatusSeeOther || twice.Header.Get("Location") != "/sign-in" {
+		t.Errorf("a second click: %d %s", twice.Status, twice.Body)
+	}
 }
 
 func TestGuessingTheSetupCode(t *testing.T) {

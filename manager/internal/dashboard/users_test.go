@@ -11,6 +11,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"opensource.internal/manager/internal/auth"
+	"opensource.internal/manager/internal/config"
 	"opensource.internal/manager/internal/store"
 	"opensource.internal/manager/servertest"
 )
@@ -80,6 +81,20 @@ func TestUsersAreManagedInTheBrowser(t *testing.T) {
 	asked := get(t, s, "/users/2/delete", cookie)
 	shows(t, asked, 200, `Delete the user "bob"?`, "stays in the audit log")
 	shows(t, then(t, s, cookie, submit(t, s, "/users/2/delete", cookie, form(t, asked))), 200, `The user "bob" was deleted.`)
+}
+
+func TestUsersAndNotificationsUnderAPrefix(t *testing.T) {
+	s := servertest.Start(t, servertest.Options{Configure: func(c *config.Config) {
+		c.PublicURL = &url.URL{Scheme: "http", Host: "example.com", Path: "/manager"}
+	}})
+	cookie := signIn(t, s)
+	wantOn(t, string(get(t, s, "/users", cookie).Body), []string{`href="/manager/users/1"`, `href="/manager/account"`}, nil)
+	s.Create(t, "/sites", object{"name": "lab"})
+	sent := submit(t, s, "/notifications/silences/new", cookie, url.Values{"siteId": {"1"}, "until": {"2h"}})
+	if sent.Header.Get("Location") != "/manager/notifications" {
+		t.Errorf("a silence leads to %q", sent.Header.Get("Location"))
+	}
+	wantOn(t, string(get(t, s, "/notifications", cookie).Body), []string{`action="/manager/notifications/silences/1/end"`}, nil)
 }
 
 // TestTheLastAdministratorStays: and the pages say why.
