@@ -219,7 +219,7 @@ func TestHeadIsAnsweredAsGet(t *testing.T) {
 	s := servertest.Start(t, servertest.Options{})
 	site := s.Create(t, "/sites", object{"name": "lab"})
 	key := http.Header{"X-Api-Key": {s.AdminKey}}
-	for _, path := range []string{"/api/v1/health", "/sign-in", fmt.Sprintf("/api/v1/sites/%d", site), fmt.Sprintf("/api/v1/sites/%d/snapshot", site)} {
+	for _, path := range []string{"/api/v1/health", "/setup", fmt.Sprintf("/api/v1/sites/%d", site), fmt.Sprintf("/api/v1/sites/%d/snapshot", site)} {
 		got, head := s.Do(t, "GET", path, nil, key), s.Do(t, "HEAD", path, nil, key)
 		if head.Status != 200 || len(head.Body) > 0 || head.Header.Get("Content-Type") != got.Header.Get("Content-Type") || head.Header.Get("ETag") != got.Header.Get("ETag") {
 			t.Errorf("HEAD %s: %d %v", path, head.Status, head.Header)
