@@ -40,7 +40,7 @@ func check(t *testing.T, s *site) {
 	t.Run("a wrong key", func(t *testing.T) {
 		s.wantFoundWith(t, 4, "API_KEY=osk_0123456789abcdef_"+strings.Repeat("0", 64),
 			"WARN  settings: API_KEY is set here, from the environment; the timer's passes have another one, from /etc/opensource-agent/agent.env",
-			"FAIL  API key: the manager does not know it", "opensource-manager apikey create --role agent --site ")
+			"FAIL  API key: the manager does not know it", "opensource-manager enroll ")
 	})
 	t.Run("nobody where the manager should be", func(t *testing.T) {
 		s.wantFoundWith(t, 4, "MANAGER_URL="+strings.Replace(s.manager.URL, ":3000", ":3999", 1), "FAIL  manager: no connection to ", "connection refused")

@@ -30,7 +30,7 @@ func TestOneHost(t *testing.T) {
 	}
 	dashboard := func() error {
 		out, err := exec.Command("curl", "--silent", "--show-error", "--fail", "--insecure", "--max-time", "5",
-			"https://"+wires.Host(10).String()+"/sign-in").CombinedOutput()
+			"https://"+wires.Host(10).String()+"/setup").CombinedOutput()
 		if err == nil && !strings.Contains(string(out), "password") {
 			err = fmt.Errorf("it is %q", out)
 		}
