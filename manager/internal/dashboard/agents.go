@@ -404,8 +404,12 @@ func (d *dashboard) describeRow(v *visit, r store.AgentRow, about siteWords) (ag
 func notesOf(a store.Agent, now time.Time) []note {
 	var notes []note
 	for _, name := range slices.Sorted(maps.Keys(a.Report.Services)) {
-		if hold := a.Report.Services[name].Hold; hold != nil {
-			notes = append(notes, note{Badge: badge{name + " on hold", warn}, Text: describeHold(*hold, now, clockAhead(a))})
+		report := a.Report.Services[name]
+		if report.Hold != nil {
+			notes = append(notes, note{Badge: badge{name + " on hold", warn}, Text: describeHold(*report.Hold, now, clockAhead(a))})
+		}
+		if report.Outcome == checkin.OutcomeSkipped && report.Message != "" {
+			notes = append(notes, note{Badge: badge{name, warn}, Text: report.Message})
 		}
 	}
 	if pairs := certificateWarnings(a, now); len(pairs) > 0 {

@@ -152,7 +152,7 @@ func TestAgentsPageTellsEverything(t *testing.T) {
 		"nginx", "dnsmasq", "rolled back", "active", "inactive", "not managed", "1 failed", "1 pending", "1 ready", "runs another, not 1",
 		"2 certificates", "Certificate of example.com: expiring, valid for 9 days more.", "Certificate of example.org: missing; the self-signed one is served instead.",
 		"Its clock is 3 hours behind", "by root: maintenance &lt;script&gt;", "removes 40 of 60 records", "edited on the host", "dnsmasq on hold",
-		"removes 5 of 6 &lt;i&gt;things&lt;/i&gt;", "2 of 2 not reached", "none reported", "not reported",
+		"not managed: the site has no dhcpRange, gateway", "removes 5 of 6 &lt;i&gt;things&lt;/i&gt;", "2 of 2 not reached", "none reported", "not reported",
 	} {
 		if !strings.Contains(text, want) && !strings.Contains(text, strings.ReplaceAll(want, "&#43;", "+")) {
 			t.Errorf("%q is not on the page", want)
