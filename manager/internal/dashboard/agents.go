@@ -87,11 +87,10 @@ func (q agentsQuery) options() store.OverviewOptions {
 
 // agentsView is the list, in words.
 type agentsView struct {
-	Query      agentsQuery
-	ManagerURL string
-	CanWrite   bool
-	FirstSite  int64 // 0 if there is no site
-	NoAgent    bool  // has ever checked in
+	Query     agentsQuery
+	CanWrite  bool
+	FirstSite int64 // 0 if there is no site
+	NoAgent   bool  // has ever checked in
 
 	Counts  []stateCount
 	Sites   []option // to choose from; empty if there are too many
@@ -194,7 +193,7 @@ func (d *dashboard) readAgents(v *visit, q agentsQuery) (agentsView, error) {
 		return agentsView{}, err
 	}
 	view := agentsView{
-		Query: q, ManagerURL: d.managerURL(v.Request), CanWrite: v.canWrite(), NoAgent: list.Any == 0,
+		Query: q, CanWrite: v.canWrite(), NoAgent: list.Any == 0,
 		Counts: stateCounts(q, list), Columns: sortColumns(q), Total: list.Total,
 	}
 	for _, s := range sites {

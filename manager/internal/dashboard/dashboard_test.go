@@ -266,8 +266,7 @@ func TestEmptyAndFirstPages(t *testing.T) {
 	shows(t, get(t, s, "/agents", cookie), 200, "No agent has checked in yet", `href="/sites/new"`)
 	shows(t, get(t, s, "/agents", signInViewer(t, s)), 200, "An administrator has to create the first one")
 	site := s.Create(t, "/sites", object{"name": "lab"})
-	shows(t, get(t, s, "/agents", cookie), 200, "No agent has checked in yet", fmt.Sprintf("apikey create --role agent --site %d", site),
-		"agent.env", "MANAGER_URL="+s.URL, fmt.Sprintf("SITE_ID=%d", site))
+	shows(t, get(t, s, "/agents", cookie), 200, "No agent has checked in yet", fmt.Sprintf(`href="/sites/%d/enroll"`, site))
 }
 
 func TestRefusedSignInKeepsTheName(t *testing.T) {

@@ -146,7 +146,7 @@ func (d *dashboard) enrollment(v *visit) error {
 	view := enrollmentView{ID: e.ID, Site: site, Until: e.ExpiresAt.UTC().Format(humanTime)}
 	switch {
 	case e.UsedAt != nil:
-		if view.Agent, err = d.agentNamed(v, site.ID, e.UsedBy); err != nil {
+		if view.Agent, err = d.agentSince(v, site.ID, e.UsedBy, *e.UsedAt); err != nil {
 			return err
 		}
 	case e.RevokedAt != nil:
@@ -173,10 +173,11 @@ func enrollmentSteps(e store.Enrollment, agent *siteAgent) []milestone {
 	return steps
 }
 
-// agentNamed is the agent on a host, nil before it has checked in.
-func (d *dashboard) agentNamed(v *visit, siteID int64, host string) (*siteAgent, error) {
+// agentSince is the agent on a host, nil before it has checked in after that time:
+// the host may have been an agent before.
+func (d *dashboard) agentSince(v *visit, siteID int64, host string, enrolled time.Time) (*siteAgent, error) {
 	agents, _, err := d.store.ListAgents(v.Request.Context(), store.AgentFilter{SiteID: siteID, Hostname: host}, store.ListOptions{Limit: 1})
-	if err != nil || len(agents) == 0 {
+	if err != nil || len(agents) == 0 || agents[0].LastSeenAt.Before(enrolled) {
 		return nil, err
 	}
 	shown := describeSiteAgent(v, agents[0])

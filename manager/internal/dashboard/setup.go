@@ -21,7 +21,7 @@ type firstAccount struct{ Code, Name, Password string }
 
 func setupFields(a *firstAccount) []*field {
 	return []*field{
-		text("code", "Setup code", &a.Code).required().hint("The manager has written it to its log, such as ABCDE-FGHIJ-KLMNO-PQRST"),
+		text("code", "Setup code", &a.Code).required().hint("Such as ABCDE-FGHIJ-KLMNO-PQRST"),
 		text("name", "Your name", &a.Name).required().hint("To sign in with, such as ada"),
 		password("password", "Password", &a.Password).required().hint("10 characters or more"),
 	}
@@ -85,7 +85,7 @@ func (d *dashboard) setUp(c *gin.Context) {
 		return
 	case errors.Is(err, auth.ErrUnauthorized):
 		status = http.StatusUnauthorized
-		f.fault("code", "this is not the setup code: the last one in the manager's log holds")
+		f.fault("code", "this is not the setup code: only the last one made holds")
 	case errors.As(err, &tooMany):
 		status = http.StatusTooManyRequests
 		c.Header("Retry-After", strconv.Itoa(tooMany.Seconds()))

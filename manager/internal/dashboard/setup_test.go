@@ -163,3 +163,42 @@ func TestEnrollmentPages(t *testing.T) {
 		t.Error("a viewer is offered what they may not do")
 	}
 }
+
+// TestAHostThatComesBack was an agent before: what it did then is no check-in with
+// its new key.
+func TestAHostThatComesBack(t *testing.T) {
+	s := servertest.Start(t, servertest.Options{})
+	cookie := signIn(t, s)
+	s.Create(t, "/sites", object{"name": "lab"})
+	first := enrolledBy(t, s, cookie, "/enrollments/1")
+	if _, err := first.CheckIn(t.Context(), checkin.Request{SiteID: 1, Hostname: "gateway"}, ""); err != nil {
+		t.Fatal(err)
+	}
+	shows(t, get(t, s, "/enrollments/1", cookie), 200, "The agent has checked in.")
+	again := enrolledBy(t, s, cookie, "/enrollments/2")
+	shows(t, get(t, s, "/enrollments/2", cookie), 200, "Waiting for the first check-in")
+	if _, err := again.CheckIn(t.Context(), checkin.Request{SiteID: 1, Hostname: "gateway"}, ""); err != nil {
+		t.Fatal(err)
+	}
+	shows(t, get(t, s, "/enrollments/2", cookie), 200, "The agent has checked in.", "is online")
+}
+
+// enrolledBy makes a command for the site, which gets the address, and does on the
+// host gateway what it says.
+func enrolledBy(t *testing.T, s *servertest.Server, cookie, path string) checkin.Client {
+	t.Helper()
+	made := submit(t, s, "/sites/1/enroll", cookie, url.Values{"expiresIn": {"1h"}})
+	pair, _, _ := strings.Cut(made.Header.Get("Set-Cookie"), ";")
+	token := regexp.MustCompile(`--token (ose_\w+)`).FindSubmatch(get(t, s, path, cookie+"; "+pair).Body)
+	base, err := url.Parse(s.URL)
+	if token == nil || err != nil {
+		t.Fatalf("%d %s, %v", made.Status, made.Body, err)
+	}
+	client := checkin.Client{URL: base}
+	enrolled, err := client.Enroll(t.Context(), checkin.EnrollRequest{Token: string(token[1]), Hostname: "gateway"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	client.Key = enrolled.Key
+	return client
+}
