@@ -66,13 +66,7 @@ func (a *API) createSite(ctx context.Context, in *withBody[siteCreate]) (*create
 	if err := sitePatch(in.Body).apply(&wanted); err != nil {
 		return nil, err
 	}
-	var row store.Site
-	err := a.store.Atomically(ctx, func(ctx context.Context) (err error) {
-		if row, err = a.store.CreateSite(ctx, wanted); err != nil || row.Publishing != inventory.PublishManual {
-			return err
-		}
-		return a.snapshots.Settle(ctx, row.ID)
-	})
+	row, err := a.snapshots.CreateSite(ctx, wanted)
 	if err != nil {
 		return nil, err
 	}
@@ -88,17 +82,7 @@ func (a *API) getSite(ctx context.Context, in *ByID) (*answer[show.Site], error)
 }
 
 func (a *API) updateSite(ctx context.Context, in *toRecord[sitePatch]) (*answer[show.Site], error) {
-	var row store.Site
-	err := a.store.Atomically(ctx, func(ctx context.Context) (err error) {
-		// What was changed before somebody wants to look at changes is not one of them.
-		if in.Body.Publishing.value == inventory.PublishManual {
-			if err := a.snapshots.Settle(ctx, in.ID); err != nil {
-				return err
-			}
-		}
-		row, err = a.store.UpdateSite(ctx, in.ID, in.Body.apply)
-		return err
-	})
+	row, err := a.snapshots.UpdateSite(ctx, in.ID, in.Body.Publishing.value == inventory.PublishManual, in.Body.apply)
 	if err != nil {
 		return nil, err
 	}

@@ -174,10 +174,7 @@ func (d *dashboard) newSite(v *visit) error {
 		if err := f.read(typed); err != nil {
 			return done{}, err
 		}
-		s, err := d.store.CreateSite(v.Request.Context(), wanted)
-		if err == nil && s.Publishing == inventory.PublishManual {
-			err = d.snapshots.Settle(v.Request.Context(), s.ID)
-		}
+		s, err := d.snapshots.CreateSite(v.Request.Context(), wanted)
 		return done{Path: enrollPath(s.ID), Text: fmt.Sprintf("The site %q was created. Next comes its agent.", wanted.Name)}, err
 	})
 }
@@ -190,13 +187,8 @@ func (d *dashboard) editSite(v *visit) error {
 	path, before := sitePath(s.ID), siteFields(&s.Site)
 	f := &form{Version: version(s.Site), Fields: siteFields(&s.Site), Submit: "Save", Cancel: path}
 	return v.fill(v.page("Edit the site", "/sites", sitesCrumb, siteCrumb(s)), f, func(typed url.Values) (done, error) {
-		// What was changed before somebody wants to look at changes is not one of them.
-		if typed.Get("publishing") == inventory.PublishManual {
-			if err := d.snapshots.Settle(v.Request.Context(), s.ID); err != nil {
-				return done{}, err
-			}
-		}
-		stored, err := d.store.UpdateSite(v.Request.Context(), s.ID, changing(f, typed, siteFields))
+		byHand := typed.Get("publishing") == inventory.PublishManual
+		stored, err := d.snapshots.UpdateSite(v.Request.Context(), s.ID, byHand, changing(f, typed, siteFields))
 		return saved(path, "site", s.ID, before, siteFields(&stored.Site)), err
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"opensource.internal/agent/checkin"
+	"opensource.internal/manager/internal/inventory"
 	"opensource.internal/manager/internal/preview"
 	"opensource.internal/manager/internal/revision"
 	"opensource.internal/manager/internal/store"
@@ -145,6 +146,34 @@ func (c *Cache) Publish(ctx context.Context, siteID int64, seen, note string) (r
 func (c *Cache) Settle(ctx context.Context, siteID int64) error {
 	_, err := c.store.Publish(ctx, siteID, Encode)
 	return err
+}
+
+// CreateSite stores a new site. One that is published by hand has what it begins
+// with as its first revision, in the same transaction.
+func (c *Cache) CreateSite(ctx context.Context, wanted inventory.Site) (row store.Site, err error) {
+	err = c.store.Atomically(ctx, func(ctx context.Context) (err error) {
+		if row, err = c.store.CreateSite(ctx, wanted); err != nil || row.Publishing != inventory.PublishManual {
+			return err
+		}
+		return c.Settle(ctx, row.ID)
+	})
+	return row, err
+}
+
+// UpdateSite changes a site as store.UpdateSite does. With byHand, that it is to be
+// published by hand from now on, what was changed before is kept as a revision in
+// the same transaction: it is none of the changes that wait.
+func (c *Cache) UpdateSite(ctx context.Context, id int64, byHand bool, change func(*inventory.Site) error) (row store.Site, err error) {
+	err = c.store.Atomically(ctx, func(ctx context.Context) (err error) {
+		if byHand {
+			if err := c.Settle(ctx, id); err != nil {
+				return err
+			}
+		}
+		row, err = c.store.UpdateSite(ctx, id, change)
+		return err
+	})
+	return row, err
 }
 
 // Pin pins a site to a revision, as store.PinSite does.
