@@ -369,13 +369,18 @@ func changing[T any](shown *form, typed url.Values, fields func(*T) []*field) fu
 	}
 }
 
-// typed is what was sent with a form.
+// typed is what was sent with a form, or an *unreadError.
 func (v *visit) typed() (url.Values, error) {
-	if err := v.Request.ParseForm(); err != nil {
-		return nil, &store.ConflictError{Message: "the form could not be read"}
+	if refused := readForm(v.Context); refused != 0 {
+		return nil, &unreadError{refused}
 	}
 	return v.Request.PostForm, nil
 }
+
+// unreadError is a form that was not read: too slow, too large, or none.
+type unreadError struct{ Status int }
+
+func (*unreadError) Error() string { return unreadForm }
 
 // vanishing is a deletion to be confirmed. It names what goes with the record.
 type vanishing struct {

@@ -148,7 +148,6 @@ func (d *dashboard) visited(may func(auth.Role) bool, handle handler) gin.Handle
 		}
 		if err == nil {
 			c.Request = c.Request.WithContext(auth.AsActor(c.Request.Context(), who))
-			c.Request.Body = http.MaxBytesReader(c.Writer, c.Request.Body, maxForm)
 			err = handle(v)
 		}
 		if err != nil {
@@ -212,6 +211,7 @@ func (d *dashboard) explain(c *gin.Context, err error) (status int, title, text 
 	var inUse *store.InUseError
 	var conflict *store.ConflictError
 	var invalid *store.InvalidError
+	var unread *unreadError
 	switch {
 	case c.Request.Context().Err() != nil:
 		return 0, "", "" // that a browser did not wait is no fault
@@ -221,6 +221,8 @@ func (d *dashboard) explain(c *gin.Context, err error) (status int, title, text 
 		return http.StatusForbidden, "Not allowed", "Only an administrator may do this."
 	case errors.As(err, &invalid):
 		return http.StatusBadRequest, "Not understood", "The address asks for something that there is not: " + invalid.Error() + "."
+	case errors.As(err, &unread):
+		return unread.Status, "Not read", unreadForm
 	case errors.As(err, &inUse):
 		return http.StatusConflict, "In use", inUse.Error() + "."
 	case errors.As(err, &conflict):
