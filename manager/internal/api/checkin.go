@@ -32,9 +32,9 @@ type CheckInOptions struct {
 // one like the rest of the API: it is the path that every agent takes every
 // 30 seconds, and, unlike for people's requests, unknown fields are welcome.
 //
-// A known agent that says nothing new costs no write and no query, only a look
-// at whether the database has changed. docs/development/architecture.md draws
-// the way of a check-in.
+// A known agent that says nothing new, and has what it is to run, costs no write
+// and no query, only a look at whether the database has changed.
+// docs/development/architecture.md draws the way of a check-in.
 type CheckIn struct {
 	store     *store.Store
 	snapshots *snapshot.Cache
@@ -144,10 +144,11 @@ func (h *CheckIn) takeWithoutDatabase(r *http.Request, told *told, cause error) 
 	return current, nil
 }
 
-// beat notes the heartbeat of a known agent that says nothing new, in memory.
+// beat notes the heartbeat of a known agent that says nothing new and has what it
+// would be given, in memory.
 // It reports whether that was all there was to do.
 func (h *CheckIn) beat(r *http.Request, told *told, current *snapshot.Current) bool {
-	if results, foreign := newResults(told, current); len(results)+len(foreign) > 0 {
+	if results, foreign := newResults(told, current); len(results)+len(foreign) > 0 || h.fetches(r, told, current) != "" {
 		return false
 	}
 	known, same := h.known.saysNothingNew(told.key(), told.report)
@@ -182,7 +183,7 @@ func (h *CheckIn) takeNews(r *http.Request, told *told, versions *store.Versions
 	if h.beat(r, told, current) {
 		return current, nil
 	}
-	if err := h.record(ctx, r, told, results, versions.Agents); err != nil {
+	if err := h.record(ctx, r, told, results, h.fetches(r, told, current), versions.Agents); err != nil {
 		return nil, err
 	}
 	if len(results) == 0 {
@@ -205,17 +206,26 @@ func (h *CheckIn) recall(ctx context.Context, told *told, deletions uint64) {
 	}
 }
 
-// record keeps a check-in that says something new.
-func (h *CheckIn) record(ctx context.Context, r *http.Request, told *told, results map[int64]checkin.VolumeReport, deletions uint64) error {
+// record keeps a check-in that says something new, or is given it.
+func (h *CheckIn) record(ctx context.Context, r *http.Request, told *told, results map[int64]checkin.VolumeReport, fetched string, deletions uint64) error {
 	agent, err := h.store.RecordCheckIn(ctx, store.CheckIn{
 		SiteID: told.siteID, Hostname: told.hostname, At: told.at, PeerAddress: peerOf(r),
-		ClockSkewMS: told.clockSkewMS(), Report: *told.report, Volumes: results,
+		ClockSkewMS: told.clockSkewMS(), Report: *told.report, Volumes: results, Fetched: fetched,
 	})
 	if err != nil {
 		return err
 	}
 	h.known.add(told.key(), deletions, agent, told.report)
 	return nil
+}
+
+// fetches is the tag of the snapshot that an agent is given with this check-in for
+// the first time; empty if there is none.
+func (h *CheckIn) fetches(r *http.Request, told *told, current *snapshot.Current) string {
+	if has(r, current) || h.known.wasGiven(told.key(), current.ETag) {
+		return ""
+	}
+	return current.ETag
 }
 
 // newResults are the volume results that differ from what is known, and the ids
@@ -264,6 +274,11 @@ func upToDate(r *http.Request, told *told, current *snapshot.Current) bool {
 	if guard := told.report.Guard; current.Pending > 0 && (guard == nil || !checkin.SameETag(guard.ETag, current.ETag)) {
 		return false
 	}
+	return has(r, current)
+}
+
+// has reports whether the agent says that it has a snapshot.
+func has(r *http.Request, current *snapshot.Current) bool {
 	for _, tags := range r.Header["If-None-Match"] {
 		if checkin.MatchETag(tags, current.ETag) {
 			return true

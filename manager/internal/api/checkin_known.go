@@ -25,6 +25,7 @@ type agentKey struct {
 type knownAgent struct {
 	id     int64
 	told   int64            // how often it had told something new by then
+	given  string           // the tag of the snapshot that it was given last
 	report *checkin.Request // without what changes with every check-in
 }
 
@@ -46,7 +47,14 @@ func (k *knownAgents) add(key agentKey, deletions uint64, agent store.Agent, rep
 	if k.agents == nil {
 		k.agents = map[agentKey]knownAgent{}
 	}
-	k.agents[key] = knownAgent{id: agent.ID, told: agent.Told, report: lasting(report)}
+	k.agents[key] = knownAgent{id: agent.ID, told: agent.Told, given: agent.FetchedETag, report: lasting(report)}
+}
+
+// wasGiven reports whether an agent is known and was given a snapshot last.
+func (k *knownAgents) wasGiven(key agentKey, etag string) bool {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	return k.agents[key].given == etag
 }
 
 // saysNothingNew reports whether an agent is known and said the same before.

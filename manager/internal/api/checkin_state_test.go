@@ -127,6 +127,42 @@ func TestCheckInWritesOnlyNews(t *testing.T) {
 	}
 }
 
+// TestCheckInNotesWhenASnapshotWasFetched: that is written once for each, and what
+// was lost on the way is not given for the first time again.
+func TestCheckInNotesWhenASnapshotWasFetched(t *testing.T) {
+	c := newCheckIns(t)
+	c.settle(t)
+	stored := func() store.Agent { // as another process sees it
+		agent, err := storetest.OpenAt(t, c.database).FindAgent(t.Context(), 1, "agent")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return agent
+	}
+	first := c.post(plain).Header().Get("ETag")
+	began, told := c.now, stored().Told
+	for _, tag := range []string{"", first, `"x"`} {
+		c.now = c.now.Add(30 * time.Second)
+		c.post(plain, "If-None-Match", tag)
+	}
+	c.restart()
+	c.post(plain)
+	if agent := stored(); agent.FetchedETag != first || !agent.FetchedAt.Equal(began) || agent.Told != told {
+		t.Errorf("the first one: %+v", agent)
+	}
+	if _, err := c.store.UpdateNode(t.Context(), c.Node.ID, func(n *inv.Node) error { n.Name = "pve9"; return nil }); err != nil {
+		t.Fatal(err)
+	}
+	c.now = c.now.Add(30 * time.Second)
+	second := c.post(plain, "If-None-Match", first).Header().Get("ETag")
+	fetched := c.now
+	c.now = c.now.Add(30 * time.Second)
+	c.post(strings.Replace(plain, "bad option", "worse option", 1), "If-None-Match", second)
+	if agent := stored(); second == first || agent.FetchedETag != second || !agent.FetchedAt.Equal(fetched) {
+		t.Errorf("the second one: %+v", agent)
+	}
+}
+
 func TestCheckInSeesOtherProcesses(t *testing.T) {
 	c := newCheckIns(t)
 	etag := c.settle(t)

@@ -389,6 +389,7 @@ func (d *dashboard) describeRow(v *visit, r store.AgentRow, about siteWords) (ag
 		row.Notes = append(row.Notes, n)
 	}
 	if held := about.held[r.SiteID]; held.Text != "" {
+		held.Link, held.Do, held.ID = pendingPath(r.SiteID), "Look…", fmt.Sprintf("agent-%d-pending", r.ID)
 		row.Notes = append(row.Notes, held)
 	}
 	row.Notes = append(row.Notes, notesOf(r.Agent, v.Now)...)

@@ -10,6 +10,7 @@ import (
 	"github.com/a-h/templ"
 
 	"opensource.internal/agent/checkin"
+	"opensource.internal/manager/internal/prose"
 	"opensource.internal/manager/internal/snapshot"
 	"opensource.internal/manager/internal/store"
 )
@@ -21,8 +22,7 @@ type arrivalsView struct {
 	Done     int
 	Number   int64
 	How      string // "Published", "Pinned" or "Unpinned"
-	Since    string
-	Age      string
+	Since    moment
 	Agents   []arrivalView
 }
 
@@ -34,8 +34,8 @@ type arrivalView struct {
 	PresenceClass string
 	Seen, SeenAge string
 	Stage, Class  string // in a word
-	Received      moment
-	Applied       moment
+	Received      moment // when it was given it
+	Applied       moment // since when all of it is in force
 	Words         string
 	Message       string
 	Link          templ.SafeURL // where a removal is confirmed
@@ -48,12 +48,28 @@ const heldBackStage = "held back"
 
 // moment is a step and, if it is known, when it was taken.
 type moment struct {
-	Done    bool
-	At, Age string
+	Done           bool
+	At, Age, Exact string
 }
 
 func momentOf(at, now time.Time) moment {
-	return moment{Done: true, At: at.UTC().Format(machineTime), Age: ago(max(0, now.Sub(at)))}
+	return moment{Done: true, At: at.UTC().Format(machineTime), Age: ago(max(0, now.Sub(at))), Exact: at.UTC().Format(humanTime)}
+}
+
+// How much of a message is shown before the rest is folded away.
+const (
+	maxMessage      = 600 // characters
+	maxMessageLines = 8
+)
+
+// opening is how a message begins, and whether that is the whole of it.
+func opening(text string) (start string, whole bool) {
+	start = text
+	if lines := strings.SplitAfterN(text, "\n", maxMessageLines+1); len(lines) > maxMessageLines && lines[maxMessageLines] != "" {
+		start = strings.Join(lines[:maxMessageLines], "") + "…"
+	}
+	start = prose.Cut(start, maxMessage)
+	return start, start == text
 }
 
 // arrivals tells of each agent whether it has what agents get now.
@@ -62,7 +78,7 @@ func (d *dashboard) arrivals(v *visit, s store.Site, current *snapshot.Current, 
 	if err != nil {
 		return arrivalsView{}, err
 	}
-	view := arrivalsView{Number: current.Number, How: how, Since: since.UTC().Format(machineTime), Age: ago(max(0, v.Now.Sub(since)))}
+	view := arrivalsView{Number: current.Number, How: how, Since: momentOf(since, v.Now)}
 	for _, a := range agents {
 		arrival := arrivalOf(a, current.ETag, since, v.Now)
 		if arrival.Stage == heldBackStage && v.canWrite() {
@@ -120,28 +136,32 @@ func arrivalOf(a store.Agent, etag string, since, now time.Time) arrivalView {
 		ID: a.ID, Host: a.Hostname, Presence: string(presence), PresenceClass: presenceClass(presence),
 		Seen: a.LastSeenAt.UTC().Format(machineTime), SeenAge: ago(a.Age(now)), anchored: fmt.Sprintf("arrival-%d", a.ID),
 	}
-	has := received(a.Report, etag)
-	if len(has) > 0 {
+	told := tellsToHave(a.Report, etag)
+	running := a.Report.Running
+	runs := running != nil && checkin.SameETag(running.ETag, etag)
+	guarded := a.Report.Guard != nil && (a.Report.Guard.ETag == "" || checkin.SameETag(a.Report.Guard.ETag, etag))
+	asked := a.LastSeenAt.After(since)
+	switch {
+	case a.FetchedAt != nil && checkin.SameETag(a.FetchedETag, etag):
+		view.Received = momentOf(*a.FetchedAt, now)
+	case told || runs || guarded || asked:
 		view.Received = moment{Done: true}
 	}
-	switch running := a.Report.Running; {
+	switch {
 	case a.Report.Fault != nil:
 		view.Stage, view.Class, view.Words = "unknown", warn, "Its last report could not be read."
-	case running != nil && checkin.SameETag(running.ETag, etag):
+	case runs:
 		view.InForce, view.Stage, view.Class = true, "in force", good
-		view.Received, view.Applied = moment{Done: true}, momentOf(running.Since.Add(-clockAhead(a)), now)
-	case a.Report.Guard != nil && (a.Report.Guard.ETag == "" || checkin.SameETag(a.Report.Guard.ETag, etag)):
-		view.Received = moment{Done: true}
+		view.Applied = momentOf(running.Since.Add(-clockAhead(a)), now)
+	case guarded:
 		view.Stage, view.Class = heldBackStage, warn
 		view.Words = "It " + removes(*a.Report.Guard) + ", so an administrator has to confirm that first."
-	case len(has) > 0:
+	case told:
 		view.inPart(a, etag, now)
-	case a.LastSeenAt.After(since) && running == nil && !tellsTags(a.Report):
+	case asked && running == nil && !tellsTags(a.Report):
 		view.Stage, view.Class, view.Words = "unknown", neutral, "It was given it, but it does not tell what it runs: an older agent."
-		view.Received = momentOf(a.LastSeenAt, now)
-	case a.LastSeenAt.After(since):
+	case asked:
 		view.Stage, view.Words = "received", "It was given it with its check-in, and has not told yet what became of it."
-		view.Received = momentOf(a.LastSeenAt, now)
 	case presence == store.Offline:
 		view.Stage, view.Class, view.Words = "offline", bad, "It has not checked in since. Look on its host: systemctl status opensource-agent.timer"
 	default:
@@ -187,15 +207,15 @@ func (view *arrivalView) inPart(a store.Agent, etag string, now time.Time) {
 	}
 }
 
-// received names the services that were given the content of a tag.
-func received(report store.Report, etag string) []string {
-	var names []string
-	for name, service := range report.Services {
+// tellsToHave reports whether an agent has told that it was given the content of
+// a tag.
+func tellsToHave(report store.Report, etag string) bool {
+	for _, service := range report.Services {
 		if checkin.SameETag(service.ReceivedETag, etag) {
-			names = append(names, name)
+			return true
 		}
 	}
-	return names
+	return false
 }
 
 // tellsTags reports whether an agent says what its services have.

@@ -36,32 +36,44 @@ func TestHowFarAChangeHasComeOnAnAgent(t *testing.T) {
 		received, words string
 		message         string
 	}{
-		{"in force", 3 * time.Second, checkin.Request{Services: both(has, has), Running: runs(newer)}, "in force", good, "yes", "", ""},
+		{"in force", 3 * time.Second, checkin.Request{Services: both(has, has), Running: runs(newer)}, "in force", good, "20 s ago", "", ""},
 		{"not asked", 80 * time.Second, checkin.Request{Services: both(old, old), Running: runs(older)}, "waiting", neutral, "", "has not checked in since", ""},
 		{"gone", time.Hour, checkin.Request{Services: both(old, old), Running: runs(older)}, "offline", bad, "", "systemctl status opensource-agent.timer", ""},
-		{"fetched", 3 * time.Second, checkin.Request{Services: both(old, old), Running: runs(older)}, "received", neutral, "3 s ago", "has not told yet", ""},
-		{"tells nothing", 3 * time.Second, checkin.Request{}, "unknown", neutral, "3 s ago", "older agent", ""},
-		{"takes it over", 3 * time.Second, checkin.Request{Services: both(had, had), Running: runs(older)}, "received", neutral, "yes", "taking it over", ""},
-		{"half of it", 3 * time.Second, checkin.Request{Services: both(has, had), Running: runs(older)}, "received", neutral, "yes", "nginx has it in force, dnsmasq not yet", ""},
-		{"not every record", 3 * time.Second, checkin.Request{Services: both(has, has), Running: runs(older)}, "in part", warn, "yes", "not every record or volume", ""},
-		{"refused", 3 * time.Second, checkin.Request{Services: both(refused, has), Running: runs(older)}, "rejected", bad, "yes", "nginx: Refused before anything was changed", "[emerg] unknown directive"},
-		{"on hold", 3 * time.Second, checkin.Request{Services: both(held, has), Running: runs(older)}, "on hold", warn, "yes", "On hold for 1 h 0 min more", ""},
-		{"held back", 3 * time.Second, checkin.Request{Services: both(had, had), Running: runs(older), Guard: &checkin.Guard{Removed: 6, Total: 8, Kind: checkin.GuardServices, ETag: newer}}, "held back", warn, "yes", "It removes 6 of 8 services", ""},
+		{"fetched", 3 * time.Second, checkin.Request{Services: both(old, old), Running: runs(older)}, "received", neutral, "20 s ago", "has not told yet", ""},
+		{"tells nothing", 3 * time.Second, checkin.Request{}, "unknown", neutral, "20 s ago", "older agent", ""},
+		{"takes it over", 3 * time.Second, checkin.Request{Services: both(had, had), Running: runs(older)}, "received", neutral, "20 s ago", "taking it over", ""},
+		{"half of it", 3 * time.Second, checkin.Request{Services: both(has, had), Running: runs(older)}, "received", neutral, "20 s ago", "nginx has it in force, dnsmasq not yet", ""},
+		{"not every record", 3 * time.Second, checkin.Request{Services: both(has, has), Running: runs(older)}, "in part", warn, "20 s ago", "not every record or volume", ""},
+		{"refused", 3 * time.Second, checkin.Request{Services: both(refused, has), Running: runs(older)}, "rejected", bad, "20 s ago", "nginx: Refused before anything was changed", "[emerg] unknown directive"},
+		{"on hold", 3 * time.Second, checkin.Request{Services: both(held, has), Running: runs(older)}, "on hold", warn, "20 s ago", "On hold for 1 h 0 min more", ""},
+		{"held back", 3 * time.Second, checkin.Request{Services: both(had, had), Running: runs(older), Guard: &checkin.Guard{Removed: 6, Total: 8, Kind: checkin.GuardServices, ETag: newer}}, "held back", warn, "20 s ago", "It removes 6 of 8 services", ""},
 		{"held another one back", 80 * time.Second, checkin.Request{Services: both(old, old), Running: runs(older), Guard: &checkin.Guard{Removed: 6, Total: 8, ETag: older}}, "waiting", neutral, "", "has not checked in since", ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			got := arrivalOf(store.Agent{ID: 1, Hostname: "gw", LastSeenAt: now.Add(-test.seen), Report: store.Report{Request: test.report}}, newer, published, now)
+			fetched := now.Add(-20 * time.Second)
+			agent := store.Agent{ID: 1, Hostname: "gw", LastSeenAt: now.Add(-test.seen), Report: store.Report{Request: test.report}, FetchedETag: older, FetchedAt: &published}
+			if test.received != "" {
+				agent.FetchedETag, agent.FetchedAt = newer, &fetched
+			}
+			got := arrivalOf(agent, newer, published, now)
 			if got.Stage != test.stage || got.Class != test.class || !strings.Contains(got.Words, test.words) || got.Message != test.message {
 				t.Errorf("%+v", got)
 			}
-			received := got.Received.Age
-			if got.Received.Done && received == "" {
-				received = "yes"
-			}
-			if received != test.received || got.Applied.Done != (test.stage == "in force") || got.InForce != (test.stage == "in force") {
-				t.Errorf("received %q, applied %+v", received, got.Applied)
+			if got.Received.Age != test.received || got.Received.Done != (test.received != "") || got.Applied.Done != (test.stage == "in force") || got.InForce != (test.stage == "in force") {
+				t.Errorf("received %+v, applied %+v", got.Received, got.Applied)
 			}
 		})
+	}
+}
+
+// TestReceivedBeforeThatWasKept: that an agent has it is known, but not since when.
+func TestReceivedBeforeThatWasKept(t *testing.T) {
+	now := time.Date(2026, 12, 1, 12, 0, 0, 0, time.UTC)
+	const etag = `"2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae"`
+	agent := store.Agent{LastSeenAt: now}
+	agent.Report.Running = &checkin.Running{ETag: etag, Since: now}
+	if got := arrivalOf(agent, etag, now, now); !got.Received.Done || got.Received.Age != "" {
+		t.Errorf("%+v", got.Received)
 	}
 }
 
@@ -138,5 +150,20 @@ func TestLinesSideBySide(t *testing.T) {
 	}
 	if long := sideBySide(previewFile("@@ -0,0 +1,1000 @@\n" + strings.Repeat("+x\n", 1000))); len(long.Hunks[0].Lines) != maxLines || long.More != 1000-maxLines {
 		t.Errorf("%d lines, %d more", len(long.Hunks[0].Lines), long.More)
+	}
+}
+
+func TestALongMessageIsFolded(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                              "",
+		"one line":                      "one line",
+		strings.Repeat("x\n", 8):        strings.Repeat("x\n", 8),
+		strings.Repeat("x\n", 8) + "y":  strings.Repeat("x\n", 8) + "…",
+		strings.Repeat("ü", 4000):       strings.Repeat("ü", 298) + "…",
+		strings.Repeat("y", maxMessage): strings.Repeat("y", maxMessage),
+	} {
+		if start, whole := opening(text); start != want || whole != (start == text) {
+			t.Errorf("%d bytes begin with %q, whole: %v", len(text), start, whole)
+		}
 	}
 }

@@ -91,8 +91,7 @@ func describeDifference(diff preview.Difference) differenceView {
 		view.Guard = "Agents hold this back until an administrator confirms it, because it " + removes(*g) + "."
 	}
 	for _, e := range diff.Impact.Effects {
-		word, class := effectWord(e.Effect)
-		view.Effects = append(view.Effects, effectView{Service: e.Service, Word: word, Class: class, Words: e.Words})
+		view.Effects = append(view.Effects, describeEffect(e))
 	}
 	for _, t := range []struct {
 		what string
@@ -118,16 +117,20 @@ func describeDifference(diff preview.Difference) differenceView {
 	return view
 }
 
-func effectWord(e preview.Effect) (word, class string) {
-	switch e {
-	case preview.Nothing:
-		return "not touched", neutral
-	case preview.Reload:
-		return "reload", good
-	case preview.Restart:
-		return "restart", warn
+// describeEffect says beside a word what it means.
+func describeEffect(e preview.ServiceEffect) effectView {
+	view := effectView{Service: e.Service, Word: string(e.Effect), Class: warn, Words: e.Note}
+	switch {
+	case e.Effect == preview.Nothing:
+		view.Word, view.Class = "not touched", neutral
+	case e.Effect == preview.Restart:
+		view.Words = "DNS and DHCP pause for a moment."
+	case e.Effect == preview.Reload && e.Service == "nginx":
+		view.Class, view.Words = good, "Open connections stay."
+	case e.Effect == preview.Reload:
+		view.Class, view.Words = good, "It reads its files again, without a pause."
 	}
-	return "unknown", warn
+	return view
 }
 
 func firstNames(names []string) names20 {

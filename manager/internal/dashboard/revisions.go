@@ -29,6 +29,9 @@ func revisionPath(siteID, number int64) string {
 	return fmt.Sprintf("%s/%d", revisionsPath(siteID), number)
 }
 
+// pendingPath is where one sees what the inventory has and agents do not get.
+func pendingPath(siteID int64) string { return sitePath(siteID) + "/pending" }
+
 func pinPath(siteID, number int64) string {
 	return fmt.Sprintf("%s/pin?revision=%d", sitePath(siteID), number)
 }

@@ -124,7 +124,7 @@ func TestPublishingInABrowser(t *testing.T) {
 	b.reads(t, "5 changes wait to be published.")
 	b.press(t, "Look and publish…")
 	for _, want := range []string{
-		"wiki.example.com", "app.example.com", "DHCP reservations", "SRV records", "Volumes", "nginx is reloaded", "dnsmasq", "3 agents: gw-a, gw-b, gw-c",
+		"wiki.example.com", "app.example.com", "DHCP reservations", "SRV records", "Volumes", "Open connections stay.", "dnsmasq", "3 agents: gw-a, gw-b, gw-c",
 		"Port in the container", "8080", "9090", "/etc/nginx/nginx.conf", "proxy_pass http://192.0.2.101:9090;",
 	} {
 		b.reads(t, want)

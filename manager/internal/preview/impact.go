@@ -50,7 +50,8 @@ type Impact struct {
 type ServiceEffect struct {
 	Service string
 	Effect  Effect
-	Words   string
+	Words   string // a sentence
+	Note    string // why it is not touched, or why that is not known; may be empty
 }
 
 // Touched are the names of records that something happens to.
@@ -71,8 +72,8 @@ func Compare(before, after checkin.Snapshot, h Host, manager string) Difference 
 	d.Impact = impactOf(d.Changes, before, after)
 	d.Impact.NGINX, d.Impact.DNSMasq = effect(is[0], d.Files), effect(is[1], d.Files)
 	d.Impact.Effects = []ServiceEffect{
-		{nginx, d.Impact.NGINX, effectWords(is[0], d.Impact.NGINX)},
-		{dnsmasq, d.Impact.DNSMasq, effectWords(is[1], d.Impact.DNSMasq)},
+		{nginx, d.Impact.NGINX, effectWords(is[0], d.Impact.NGINX), is[0].note()},
+		{dnsmasq, d.Impact.DNSMasq, effectWords(is[1], d.Impact.DNSMasq), is[1].note()},
 	}
 	d.Impact.Words = d.Impact.words()
 	return d
@@ -233,7 +234,7 @@ func effectWords(service Service, effect Effect) string {
 	case effect == Unknown:
 		return fmt.Sprintf("What happens to %s cannot be told: %s.", service.Name, *service.Note)
 	case effect == Nothing && service.Note != nil:
-		return capital(*service.Note) + "."
+		return service.note()
 	case effect == Nothing:
 		return service.Name + " is not touched."
 	case effect == Restart:
@@ -242,6 +243,13 @@ func effectWords(service Service, effect Effect) string {
 		return "nginx is reloaded: open connections stay."
 	}
 	return service.Name + " reads its files again, without a restart."
+}
+
+func (s Service) note() string {
+	if s.Note == nil {
+		return ""
+	}
+	return capital(*s.Note) + "."
 }
 
 func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }

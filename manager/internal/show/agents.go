@@ -17,7 +17,7 @@ type Agent struct {
 	Status      string    `json:"status" enum:"online,late,offline"`
 	FirstSeenAt time.Time `json:"firstSeenAt"`
 	LastSeenAt  time.Time `json:"lastSeenAt"`
-	ChangedAt   time.Time `json:"changedAt" doc:"When it last told something new"`
+	ChangedAt   time.Time `json:"changedAt" doc:"When it last told, or was given, something new"`
 	PeerAddress *string   `json:"peerAddress" doc:"Where the check-in came from"`
 	ClockSkewMS *int64    `json:"clockSkewMs" doc:"How far its clock is ahead of the manager's"`
 	Note        *string   `json:"note" doc:"Why there is nothing of its report below; null if all is well"`

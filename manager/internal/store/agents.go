@@ -26,8 +26,12 @@ type Agent struct {
 	ClockSkewMS *int64     `gorm:"column:clock_skew_ms" audit:"-"`
 	FirstSeenAt time.Time  `audit:"-"`
 	LastSeenAt  time.Time  `audit:"-"` // by the manager's clock
-	ChangedAt   time.Time  `audit:"-"` // when the report last said something new
+	ChangedAt   time.Time  `audit:"-"` // when it last said or was given something new
 	OfflineAt   *time.Time `audit:"-"` // since when it counts as gone
+	// FetchedETag is the tag of the snapshot it was given last; empty if that was
+	// before this was kept.
+	FetchedETag string     `gorm:"column:fetched_etag" audit:"-"`
+	FetchedAt   *time.Time `audit:"-"` // when it was given that for the first time
 	// Told counts the reports that said something new.
 	Told int64 `audit:"-"`
 	// Summary is that of the report.

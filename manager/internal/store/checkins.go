@@ -14,7 +14,8 @@ import (
 	"opensource.internal/manager/internal/events"
 )
 
-// CheckIn is what there is to keep of a check-in that says something new.
+// CheckIn is what there is to keep of a check-in that says something new, or is
+// answered with something new.
 type CheckIn struct {
 	SiteID      int64
 	Hostname    string // folded
@@ -25,6 +26,9 @@ type CheckIn struct {
 	// Volumes holds the results for volumes of the site, by volume id. Those
 	// of other sites' volumes change nothing.
 	Volumes map[int64]checkin.VolumeReport
+	// Fetched is the tag of the snapshot that the agent is given in return; empty
+	// if it has that already.
+	Fetched string
 }
 
 // RecordCheckIn keeps a check-in, and what has happened since the one before, in
@@ -71,6 +75,7 @@ func createAgent(tx *gorm.DB, c CheckIn, agent *Agent) ([]events.Event, error) {
 		ClockSkewMS: c.ClockSkewMS, FirstSeenAt: c.At, LastSeenAt: c.At, ChangedAt: c.At, Told: 1,
 		Summary: summaryOf(Report{Request: c.Report}),
 	}
+	agent.fetches(c)
 	err := tx.Create(agent).Error
 	if errors.Is(err, gorm.ErrForeignKeyViolated) {
 		return nil, ErrNotFound
@@ -92,6 +97,9 @@ func changeAgent(tx *gorm.DB, c CheckIn, agent *Agent) ([]events.Event, error) {
 	}
 	changing := []string{"peer_address", "report", "clock_skew_ms", "last_seen_at", "changed_at", "told", "offline_at"}
 	changing = append(changing, summaryColumns...)
+	if agent.fetches(c) {
+		changing = append(changing, "fetched_etag", "fetched_at")
+	}
 	if drift := toldDrift(c); len(drift) > 0 {
 		agent.Drift = addedToKept(agent.Drift.Recent(c.At), drift)
 		changing = append(changing, "drift")
@@ -104,6 +112,16 @@ func changeAgent(tx *gorm.DB, c CheckIn, agent *Agent) ([]events.Event, error) {
 		return nil, fmt.Errorf("record agent %d: %w", agent.ID, err)
 	}
 	return happened, nil
+}
+
+// fetches notes which snapshot an agent is given, and reports whether it is one
+// that it was not given before.
+func (a *Agent) fetches(c CheckIn) bool {
+	if c.Fetched == "" || c.Fetched == a.FetchedETag {
+		return false
+	}
+	a.FetchedETag, a.FetchedAt = c.Fetched, &c.At
+	return true
 }
 
 // withFailures is an agent's last report, in which the failure of a service that
