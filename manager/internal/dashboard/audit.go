@@ -1,18 +1,14 @@
 package dashboard
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"opensource.internal/manager/internal/inventory"
 	"opensource.internal/manager/internal/store"
@@ -31,33 +27,11 @@ var actors = []option{
 	{string(store.ActorUnknown), "Somebody unknown"},
 }
 
-// actorNames are the same, of one of them.
-var actorNames = map[store.ActorKind]string{
-	store.ActorKey: "API key", store.ActorCommand: "command line", store.ActorAgent: "agent", store.ActorSystem: "the manager itself", store.ActorUnknown: "unknown",
-}
-
-// actionWords are the actions whose names say too little.
-var actionWords = map[store.Action]string{
-	store.ActionCreate: "created", store.ActionUpdate: "changed", store.ActionDelete: "deleted", store.ActionSignIn: "signed in",
-	store.ActionSignInFailed: "could not sign in", store.ActionSignOut: "signed out", store.ActionKeyCreated: "key created", store.ActionKeyRevoked: "key revoked",
-	store.ActionConfirmRemovals: "removals confirmed", store.ActionPin: "pinned", store.ActionUnpin: "unpinned", store.ActionPublish: "published", store.ActionRestore: "restored",
-}
-
-func actionName(action store.Action) string {
-	if words, ok := actionWords[action]; ok {
-		return words
-	}
-	return spaced(string(action))
-}
-
-// recordPages are where the records of a kind are shown, by id.
-var recordPages = map[string]func(int64) string{
-	"site": sitePath, "node": nodePath, "container": containerPath, "service": servicePath, "volume": volumePath,
-	"external_domain": domainPath, "agent": agentPath, "api_key": keyPath,
-}
-
 // spaced is a name of the API in words.
 func spaced(name string) string { return strings.ReplaceAll(name, "_", " ") }
+
+// capital begins a text with a capital letter; A to Z will do for words of ours.
+func capital(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
 
 // anyOf are the choices of a filter.
 func anyOf(all string, options ...option) []option {
@@ -91,13 +65,13 @@ func (d *dashboard) siteFilter(v *visit, id *int64) (*field, error) {
 
 // auditLog is who did what, for administrators.
 func (d *dashboard) auditLog(v *visit) error {
-	l := v.listing("Audit log, the newest first", column{"When", "at"}, column{"Who", ""}, column{"What", ""}, column{"Changes", ""}, column{"Site", ""}, column{"Request", ""})
+	l := v.listing("Audit log, the newest first", column{"When", "at"}, column{"Who did what", ""}, column{"Changes", ""}, column{"Site", ""}, column{"Request", ""})
 	var actions, resources []option
 	for _, action := range store.Actions() {
-		actions = append(actions, option{string(action), actionName(action)})
+		actions = append(actions, option{string(action), deeds[action].Choice})
 	}
 	for _, resource := range store.Resources() {
-		resources = append(resources, option{resource, spaced(resource)})
+		resources = append(resources, option{resource, capital(resourceNames[resource])})
 	}
 	var filter store.AuditFilter
 	site, err := d.siteFilter(v, &filter.SiteID)
@@ -119,12 +93,12 @@ func (d *dashboard) auditLog(v *visit) error {
 			return err
 		}
 		l.Total = total
-		names, err := d.siteNames(v)
+		teller, err := d.narrate(v, entries)
 		if err != nil {
 			return err
 		}
 		for _, e := range entries {
-			l.Rows = append(l.Rows, row{fmt.Sprintf("entry-%d", e.ID), v.auditCells(e, names)})
+			l.Rows = append(l.Rows, row{fmt.Sprintf("entry-%d", e.ID), v.auditCells(e, teller)})
 		}
 	}
 	p := v.page("Audit log", "/audit")
@@ -132,34 +106,17 @@ func (d *dashboard) auditLog(v *visit) error {
 	return v.show(http.StatusOK, p, listPage(p, l))
 }
 
-func (v *visit) auditCells(e store.AuditEntry, sites map[int64]string) []cell {
-	who := cell{Text: e.Actor.Name, Note: actorNames[e.Actor.Kind]}
-	if e.Actor.Address != "" {
-		who.Note = strings.TrimSpace(who.Note + " from " + e.Actor.Address)
-	}
-	if who.Text == "" {
-		who.Text = "unknown"
-	}
-	what := cell{Text: strings.TrimSpace(fmt.Sprintf("%s: %s %s", actionName(e.Action), spaced(e.Resource), quotedName(e.Name)))}
-	if e.Resource == "session" {
-		what.Text = strings.TrimSpace(actionName(e.Action) + " " + quotedName(e.Name))
-	}
-	if page := recordPages[e.Resource]; page != nil && e.ResourceID > 0 && e.Action != store.ActionDelete {
-		what.Link = page(e.ResourceID)
-	}
-	if e.Times > 1 {
-		what.Note = fmt.Sprintf("%d times within a minute", e.Times)
-	}
+func (v *visit) auditCells(e store.AuditEntry, n narrator) []cell {
 	at := v.when(&e.At)
 	at.Note = e.At.UTC().Format(humanTime)
-	return []cell{at, who, what, {Lines: changesOf(e)}, siteWithin(e.SiteID, sites), requestCell(e.Actor.RequestID)}
-}
-
-func quotedName(name string) string {
-	if name == "" {
-		return ""
+	what := cell{Parts: n.sentence(e)}
+	if e.Actor.Address != "" {
+		what.Note = "from " + e.Actor.Address
 	}
-	return "“" + name + "”"
+	if e.Times > 1 {
+		what.Note = strings.TrimSpace(fmt.Sprintf("%s, %d times within a minute", what.Note, e.Times))
+	}
+	return []cell{at, what, {Lines: n.changes(e)}, n.site(e), requestCell(e.Actor.RequestID)}
 }
 
 func siteWithin(id int64, sites map[int64]string) cell {
@@ -177,71 +134,6 @@ func requestCell(id string) cell {
 		return cell{}
 	}
 	return cell{Text: id, Link: "/audit?q=" + url.QueryEscape(id)}
-}
-
-// changesOf are the values that changed, as people read them: field: old → new.
-func changesOf(e store.AuditEntry) []string {
-	names := map[string]bool{}
-	for name := range e.Before {
-		names[name] = true
-	}
-	for name := range e.After {
-		names[name] = true
-	}
-	var lines []string
-	for _, name := range slices.Sorted(maps.Keys(names)) {
-		was, before := e.Before[name]
-		became, after := e.After[name]
-		switch {
-		case before && after:
-			lines = append(lines, fmt.Sprintf("%s: %s → %s", labelOf(name), valueOf(was), valueOf(became)))
-		case before:
-			lines = append(lines, fmt.Sprintf("%s: was %s", labelOf(name), valueOf(was)))
-		default:
-			lines = append(lines, fmt.Sprintf("%s: %s", labelOf(name), valueOf(became)))
-		}
-	}
-	return lines
-}
-
-// labelOf writes the API's name of a field as words: ipv4Address is "ipv4 address".
-func labelOf(name string) string {
-	var words strings.Builder
-	for _, r := range name {
-		if unicode.IsUpper(r) {
-			words.WriteRune(' ')
-		}
-		words.WriteRune(unicode.ToLower(r))
-	}
-	return words.String()
-}
-
-// longValue is how much of a value is shown.
-const longValue = 300
-
-func valueOf(value any) string {
-	switch value := value.(type) {
-	case nil:
-		return "not set"
-	case string:
-		if value == "" {
-			return "not set"
-		}
-		if utf8.RuneCountInString(value) > longValue {
-			return string([]rune(value)[:longValue]) + "…"
-		}
-		return value
-	case bool:
-		if value {
-			return "yes"
-		}
-		return "no"
-	}
-	content, _ := json.Marshal(value) // was JSON
-	if string(content) == "null" || string(content) == "[]" {
-		return "not set"
-	}
-	return string(content)
 }
 
 // faulty reports whether something cannot be chosen by as it is.

@@ -144,7 +144,7 @@ func firstNames(names []string) names20 {
 
 func describeChange(change revision.Change) changeView {
 	noun := revision.Noun(change.Resource)
-	view := changeView{Title: strings.ToUpper(noun[:1]) + noun[1:] + " " + written(change.Name), Action: string(change.Action), Former: written(change.Former)}
+	view := changeView{Title: capital(noun) + " " + written(change.Name), Action: string(change.Action), Former: written(change.Former)}
 	switch change.Action {
 	case revision.Added:
 		view.Class = good

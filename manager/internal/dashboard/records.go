@@ -23,18 +23,19 @@ import (
 // cell is what is said of a record in a table or beside a name.
 type cell struct {
 	Text  string
-	Link  string // below the prefix, if there is a page about it
-	Class string // if it is a badge: good, warn, bad, or "neutral"
-	Copy  string // the id of the text, if it has a button that copies it
-	Note  string // muted, below
-	Lines []string
+	Link  string    // below the prefix, if there is a page about it
+	Class string    // if it is a badge: good, warn, bad, or "neutral"
+	Copy  string    // the id of the text, if it has a button that copies it
+	Note  string    // muted, below
+	Parts []crumb   // instead of Text: words, some of which lead somewhere
+	Lines [][]crumb // the same, each below the one before
 	// At is the moment that Text tells, and Passed whether it was: its age goes on.
 	At     time.Time
 	Passed bool
 }
 
 // nothing reports whether there is nothing to be said.
-func (c cell) nothing() bool { return c.Text == "" && c.Note == "" && len(c.Lines) == 0 }
+func (c cell) nothing() bool { return c.Text == "" && c.Note == "" && len(c.Parts)+len(c.Lines) == 0 }
 
 // when is a moment as people read it, empty if there is none.
 func (v *visit) when(at *time.Time) cell {

@@ -50,3 +50,12 @@ func inSource(t *testing.T, pattern string) []string {
 	}
 	return found
 }
+
+// TestEveryRecordIsRecalled: those of the other two kinds are not stored.
+func TestEveryRecordIsRecalled(t *testing.T) {
+	for _, resource := range Resources() {
+		if recallers[resource] == nil && resource != "session" && resource != "database" {
+			t.Errorf("a %s cannot be recalled", resource)
+		}
+	}
+}

@@ -237,3 +237,39 @@ func timesOf(rows []store.AuditEntry) (times int64) {
 	}
 	return times
 }
+
+func testRecall(t *testing.T, s *store.Store) {
+	w := NewWorld(t, s, 1)
+	ctx := t.Context()
+	refs := []store.Ref{
+		{Resource: "site", ID: w.Site.ID},
+		{Resource: "container", ID: w.Container.ID},
+		{Resource: "volume", ID: w.Volume.ID},
+		{Resource: "external_domain", ID: w.Domain.ID},
+		{Resource: "container", ID: w.Container.ID},
+		{Resource: "site", ID: 99},
+		{Resource: "volume", ID: 0},
+		{Resource: "database", ID: 1},
+		{Resource: "", ID: 1},
+	}
+	want := map[store.Ref]store.Recalled{
+		refs[0]: {Name: "site1"}, refs[1]: {Name: "web"}, refs[2]: {Name: "data", ContainerID: w.Container.ID}, refs[3]: {Name: "example1.com"},
+	}
+	if diff := cmp.Diff(want, must(s.Recall(ctx, refs))(t)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	must(s.UpdateContainer(ctx, w.Container.ID, func(c *inventory.Container) error { c.Hostname = "shop"; return nil }))(t)
+	want[refs[1]] = store.Recalled{Name: "shop"}
+	if diff := cmp.Diff(want, must(s.Recall(ctx, refs))(t)); diff != "" {
+		t.Errorf("renamed (-want +got):\n%s", diff)
+	}
+	if err := s.DeleteSite(ctx, w.Site.ID, true); err != nil {
+		t.Fatal(err)
+	}
+	want[refs[0]] = store.Recalled{Name: "site1", Gone: true}
+	want[refs[1]] = store.Recalled{Name: "shop", Gone: true}
+	want[refs[2]] = store.Recalled{Name: "data", Gone: true, ContainerID: w.Container.ID}
+	if diff := cmp.Diff(want, must(s.Recall(ctx, refs))(t)); diff != "" {
+		t.Errorf("deleted (-want +got):\n%s", diff)
+	}
+}

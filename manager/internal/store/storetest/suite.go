@@ -62,6 +62,7 @@ func Run(t *testing.T, open func(testing.TB) *store.Store) {
 		"what drops confirmed removals":          testWhatDropsConfirmedRemovals,
 		"drift is kept for a day":                testDriftIsKept,
 		"changes are audited":                    testAuditOfRecords,
+		"audited records are recalled":           testRecall,
 		"cascaded deletes are audited":           testAuditOfCascades,
 		"people and keys are audited":            testAuditOfPeople,
 		"agents are not audited":                 testAuditNotOfAgents,
