@@ -9,6 +9,7 @@ import (
 
 	"opensource.internal/manager/internal/auth"
 	"opensource.internal/manager/internal/inventory"
+	"opensource.internal/manager/internal/prose"
 	"opensource.internal/manager/internal/store"
 )
 
@@ -57,9 +58,10 @@ func keptKeyFields(k *wantedKey) []*field {
 func (d *dashboard) listKeys(v *visit) error {
 	l := v.listing("API keys", column{"Name", "name"}, column{"Role", "role"}, column{"Site", "siteId"}, column{"State", "expiresAt"},
 		column{"Last used", "lastUsedAt"}, column{"Created", "createdAt"})
-	var role string
-	l.Filters = []*field{choice("role", "Role", &role, option{"", "All"}, option{"viewer", "Viewers"}, option{"admin", "Administrators"}, option{"agent", "Agents"}).of(v)}
-	keys, total, err := d.store.ListAPIKeys(v.Request.Context(), store.APIKeyFilter{Role: l.Filters[0].Value}, l.options())
+	role := (&field{Name: "role", Label: "Role", Kind: choiceInput, Options: anyOf("All", option{"viewer", "Viewers"}, option{"admin", "Administrators"}, option{"agent", "Agents"})}).of(v)
+	state := (&field{Name: "state", Label: "State", Kind: choiceInput, Options: keyStates}).of(v)
+	l.Filters = []*field{role, state}
+	keys, total, err := d.keysInState(v, l, role, state)
 	if err != nil {
 		return err
 	}
@@ -83,6 +85,40 @@ func (d *dashboard) listKeys(v *visit) error {
 	p := v.page("API keys", "/api-keys")
 	p.Topics, p.Every = []string{"sites"}, keysEvery
 	return v.show(http.StatusOK, p, listPage(p, l))
+}
+
+// allKeys is the choice of keys in whatever state.
+const allKeys = "all"
+
+// keyStates are the choices of keys by state: those that work, unless one asks
+// for others.
+var keyStates = []option{{"", "Keys that work"}, {string(store.KeyEnded), "Revoked and expired"}, {allKeys, "All"}}
+
+// keysInState lists the keys that are asked for, and leads to those that are not.
+func (d *dashboard) keysInState(v *visit, l *listing, role, state *field) ([]store.APIKey, int64, error) {
+	list := func(in store.KeyState, opts store.ListOptions) ([]store.APIKey, int64, error) {
+		return d.store.ListAPIKeys(v.Request.Context(), store.APIKeyFilter{Role: role.Value, State: in}, opts)
+	}
+	switch state.Value {
+	case allKeys:
+		return list("", l.options())
+	case string(store.KeyEnded):
+		return list(store.KeyEnded, l.options())
+	}
+	keys, total, err := list(store.KeyWorks, l.options())
+	if err != nil {
+		return nil, 0, err
+	}
+	_, ended, err := list(store.KeyEnded, store.ListOptions{Limit: 1, Search: l.Search})
+	switch {
+	case err != nil || ended == 0:
+		return keys, total, err
+	case total == 0:
+		state.Value = string(store.KeyEnded)
+		return list(store.KeyEnded, l.options())
+	}
+	l.Also = crumb{"Show " + prose.Counted(int(ended), "revoked or expired key"), string(l.with(state, string(store.KeyEnded)))}
+	return keys, total, nil
 }
 
 // shortKey is how a key is recognised by who has it.

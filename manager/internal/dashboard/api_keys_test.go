@@ -71,6 +71,38 @@ func TestAPIKeysAreManagedInTheBrowser(t *testing.T) {
 	shows(t, submit(t, s, "/api-keys/4/rotate", cookie, url.Values{"overlap": {"1h"}}), 409, "is revoked or expired: create a new one")
 }
 
+func TestKeysThatWorkNoMoreAreListedOnRequest(t *testing.T) {
+	s := servertest.Start(t, servertest.Options{})
+	cookie := signIn(t, s)
+	old := time.Now().Add(time.Hour)
+	for name, change := range map[string]func(*store.APIKey){
+		"still used":  func(*store.APIKey) {},
+		"will expire": func(k *store.APIKey) { k.ExpiresAt = &old },
+		"thrown away": func(k *store.APIKey) { now := time.Now().UTC(); k.RevokedAt = &now },
+		"run out":     func(k *store.APIKey) { now := time.Now().UTC(); k.ExpiresAt = &now },
+	} {
+		key := store.APIKey{Name: name, Role: "viewer", Prefix: strings.ReplaceAll(name, " ", ""), Hash: []byte(name), CreatedAt: time.Now().UTC()}
+		change(&key)
+		if err := s.Store.CreateAPIKey(t.Context(), &key); err != nil {
+			t.Fatal(err)
+		}
+	}
+	works, ended := []string{">still used<", ">will expire<"}, []string{">thrown away<", ">run out<"}
+	page := func(query string) string { return string(get(t, s, "/api-keys"+query, cookie).Body) }
+	wantOn(t, page(""), append(works, `href="?state=ended"`, "Show 2 revoked or expired keys"), ended)
+	wantOn(t, page("?q=away&role=viewer"), []string{">thrown away<"}, works) // nothing else is like that
+	wantOn(t, page("?q=still&sort=-name"), works[:1], ended)
+	wantOn(t, page("?role=viewer&sort=-name"), append(works, `href="?role=viewer&amp;sort=-name&amp;state=ended"`), ended)
+	wantOn(t, page("?state=ended"), ended, append(works, "Show 2"))
+	wantOn(t, page("?state=all"), append(works, ended...), []string{"Show 2"})
+	wantOn(t, page("?state=odd"), works, ended)
+	if _, err := s.Store.RevokeAPIKey(t.Context(), 1); err != nil {
+		t.Fatal(err)
+	}
+	wantOn(t, page("?role=admin"), []string{"test admin", "revoked"}, nil)
+	wantOn(t, page("?role=agent"), []string{"Nothing here is like that"}, nil)
+}
+
 func TestFaultsOfKeysStandAtTheirFields(t *testing.T) {
 	s := servertest.Start(t, servertest.Options{})
 	cookie := signIn(t, s)

@@ -86,6 +86,7 @@ type listing struct {
 	Empty   string   // what is said if there is nothing
 	New     crumb    // the button for another one, if the visitor may make one
 	Filters []*field // what else to choose by
+	Also    crumb    // leads to what is not listed unless asked for; its path is an address of the list
 
 	Search, Sort string
 	Page         int
@@ -145,6 +146,14 @@ func (l *listing) address(sort string, page int) templ.SafeURL {
 		query.Set("page", strconv.Itoa(page))
 	}
 	return templ.SafeURL("?" + query.Encode())
+}
+
+// with is the address of the first page of the list by another choice of a filter.
+func (l *listing) with(f *field, value string) templ.SafeURL {
+	chosen := f.Value
+	defer func() { f.Value = chosen }()
+	f.Value = value
+	return l.address(l.Sort, 1)
 }
 
 // sorted is how a column is sorted: "ascending", "descending" or "none".

@@ -42,7 +42,17 @@ type APIKeyFilter struct {
 	SiteID   int64
 	Role     string
 	Hostname string
+	State    KeyState
 }
+
+// KeyState is whether a key still works.
+type KeyState string
+
+// The states of a key.
+const (
+	KeyWorks KeyState = "works"
+	KeyEnded KeyState = "ended" // revoked or expired
+)
 
 var apiKeySorts = map[string]string{
 	"name": "name", "role": "role", "siteId": "site_id", "hostname": "hostname",
@@ -57,6 +67,12 @@ func (s *Store) ListAPIKeys(ctx context.Context, filter APIKeyFilter, opts ListO
 	query = where(query, "site_id", filter.SiteID)
 	query = where(query, "role", filter.Role)
 	query = where(query, "hostname", filter.Hostname)
+	switch filter.State {
+	case KeyWorks:
+		query = query.Where("revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?)", now())
+	case KeyEnded:
+		query = query.Where("(revoked_at IS NOT NULL OR expires_at <= ?)", now())
+	}
 	return list[APIKey](query, opts, apiKeySorts, "name", "prefix", "hostname", "created_by")
 }
 
