@@ -27,7 +27,7 @@ var deeds = map[store.Action]struct{ Did, Choice string }{
 	store.ActionPasswordChanged: {"changed the password of", "Changed a password"}, store.ActionSessionsEnded: {"ended all sessions of", "Ended all sessions of a user"},
 	store.ActionKeyCreated: {"created", "Created an API key"}, store.ActionKeyRevoked: {"revoked", "Revoked an API key"},
 	store.ActionConfirmRemovals: {"confirmed what is removed from", "Confirmed removals"}, store.ActionPin: {"pinned", "Pinned a site"}, store.ActionUnpin: {"unpinned", "Unpinned a site"},
-	store.ActionPublish: {"published the changes of", "Published changes"}, store.ActionRestore: {"restored", "Restored a backup"},
+	store.ActionPublish: {"published the changes of", "Published changes"}, store.ActionSetBack: {"set back the inventory of", "Set an inventory back"}, store.ActionRestore: {"restored", "Restored a backup"},
 }
 
 // resourceNames are the kinds of records as the pages call them.

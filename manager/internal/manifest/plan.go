@@ -44,20 +44,7 @@ type kept struct{ site, kind, name, container string }
 
 // newPlan compares manifests with what is stored.
 func newPlan(manifests []*Manifest, present store.Contents, o Options) *plan {
-	p := &plan{
-		Options: o, present: present, records: map[any]*record{}, holders: map[string]bool{},
-		domains: map[int64]store.ExternalDomain{}, onDomain: map[string]*store.DomainChange{},
-		nodeNames: map[int64]string{}, containerNames: map[int64]string{},
-	}
-	for _, node := range present.Nodes {
-		p.nodeNames[node.ID] = node.Name
-	}
-	for _, container := range present.Containers {
-		p.containerNames[container.ID] = container.Hostname
-	}
-	for _, domain := range present.Domains {
-		p.domains[domain.ID] = domain
-	}
+	p := emptyPlan(present, o)
 	sites := map[*Manifest]*store.SiteChange{}
 	for _, m := range manifests {
 		p.faults = append(p.faults, m.faults...)
@@ -74,6 +61,25 @@ func newPlan(manifests []*Manifest, present store.Contents, o Options) *plan {
 		if site := sites[m]; site != nil {
 			newSitePlan(p, m, site).compare()
 		}
+	}
+	return p
+}
+
+// emptyPlan changes nothing of what is stored.
+func emptyPlan(present store.Contents, o Options) *plan {
+	p := &plan{
+		Options: o, present: present, records: map[any]*record{}, holders: map[string]bool{},
+		domains: map[int64]store.ExternalDomain{}, onDomain: map[string]*store.DomainChange{},
+		nodeNames: map[int64]string{}, containerNames: map[int64]string{},
+	}
+	for _, node := range present.Nodes {
+		p.nodeNames[node.ID] = node.Name
+	}
+	for _, container := range present.Containers {
+		p.containerNames[container.ID] = container.Hostname
+	}
+	for _, domain := range present.Domains {
+		p.domains[domain.ID] = domain
 	}
 	return p
 }

@@ -180,15 +180,16 @@ func (p *plan) siteProperties(s *store.Site) []property {
 }
 
 func (p *plan) domainProperties(d *store.ExternalDomain) []property {
-	return []property{textOf("authServer", d.AuthServer), textOf("defaultSite", p.siteName(d.DefaultSiteID))}
+	return []property{{"name", d.Name, true}, textOf("authServer", d.AuthServer), textOf("defaultSite", p.siteName(d.DefaultSiteID))}
 }
 
 func (p *plan) nodeProperties(n *store.Node) []property {
-	return []property{textOf("ipv4Address", n.IPv4Address), textOf("type", n.Type)}
+	return []property{{"name", n.Name, true}, textOf("ipv4Address", n.IPv4Address), textOf("type", n.Type)}
 }
 
 func (p *plan) containerProperties(c *store.Container) []property {
 	return []property{
+		{"hostname", c.Hostname, true},
 		textOf("node", p.nodeName(c.NodeID)), textOf("owner", c.Owner),
 		textOf("ipv4Address", c.IPv4Address), textOf("macAddress", c.MACAddress),
 	}
@@ -198,15 +199,16 @@ func (p *plan) serviceProperties(s *store.Service) []property {
 	all := []property{{"container", p.containerName(s.ContainerID), true}, numberOf("internalPort", s.InternalPort)}
 	switch s.Type {
 	case inventory.ServiceHTTP:
-		return append(all, textOf("backendProtocol", s.BackendProtocol), property{field: "authRequired", value: s.AuthRequired})
+		return append(all, property{"externalHostname", s.ExternalHostname, true}, property{"externalDomain", p.domainName(s.ExternalDomainID), true},
+			textOf("backendProtocol", s.BackendProtocol), property{field: "authRequired", value: s.AuthRequired})
 	case inventory.ServiceTransport:
 		return append(all, textOf("protocol", s.Protocol), numberOf("externalPort", s.ExternalPort))
 	}
-	return append(all, textOf("recordType", s.RecordType))
+	return append(all, property{"dnsName", s.DNSName, true}, textOf("recordType", s.RecordType))
 }
 
 func (p *plan) volumeProperties(v *store.Volume) []property {
-	return []property{textOf("mountPath", v.MountPath), textOf("mode", v.Mode), textOf("hostPath", v.HostPath)}
+	return []property{{"name", v.Name, true}, textOf("mountPath", v.MountPath), textOf("mode", v.Mode), textOf("hostPath", v.HostPath)}
 }
 
 // siteName, nodeName and containerName name what ids refer to, created or
@@ -221,6 +223,13 @@ func (p *plan) siteName(id *int64) string {
 		}
 	}
 	return p.present.SiteNames[*id]
+}
+
+func (p *plan) domainName(id *int64) string {
+	if id == nil {
+		return ""
+	}
+	return p.domains[*id].Name
 }
 
 func (p *plan) nodeName(id int64) string      { return p.nodeNames[id] }

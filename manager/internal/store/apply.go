@@ -331,7 +331,7 @@ func deleteChange[T any](a *applying, c Change[T], id func(T) int64) error {
 // makeWay takes every value that is given up away from its record, so that
 // another one can take it. What stands there meanwhile nobody ever sees.
 func (a *applying) makeWay() error {
-	for _, step := range []func() error{a.makeWayOfNodes, a.makeWayOfContainers, a.makeWayOfVolumes, a.makeWayOfPorts} {
+	for _, step := range []func() error{a.makeWayOfNodes, a.makeWayOfContainers, a.makeWayOfVolumes, a.makeWayOfNames, a.makeWayOfPorts} {
 		if err := step(); err != nil {
 			return fmt.Errorf("make way for other records: %w", err)
 		}
@@ -344,7 +344,7 @@ func (a *applying) makeWayOfNodes() error {
 		switch {
 		case c.Before == nil:
 			return nil
-		case c.After == nil: // a blank is in no name
+		case c.After == nil || c.Before.Name != c.After.Name: // a blank is in no name
 			return a.tx.Exec("UPDATE nodes SET name = 'leaving node ' || id, ipv4_address = '' WHERE id = ?", c.Before.ID).Error
 		case c.Before.IPv4Address != c.After.IPv4Address:
 			return a.tx.Exec("UPDATE nodes SET ipv4_address = '' WHERE id = ?", c.Before.ID).Error
@@ -358,7 +358,7 @@ func (a *applying) makeWayOfContainers() error {
 		switch {
 		case c.Before == nil:
 			return nil
-		case c.After == nil:
+		case c.After == nil || c.Before.Hostname != c.After.Hostname:
 			return a.tx.Exec("UPDATE containers SET hostname = 'leaving container ' || id, ipv4_address = '', mac_address = '' WHERE id = ?", c.Before.ID).Error
 		case c.Before.IPv4Address != c.After.IPv4Address || c.Before.MACAddress != c.After.MACAddress:
 			return a.tx.Exec("UPDATE containers SET ipv4_address = '', mac_address = '' WHERE id = ?", c.Before.ID).Error
@@ -369,10 +369,22 @@ func (a *applying) makeWayOfContainers() error {
 
 func (a *applying) makeWayOfVolumes() error {
 	return each(a.changes.Volumes, func(c *VolumeChange) error {
-		if c.Before == nil || c.After == nil || c.Before.MountPath == c.After.MountPath {
+		if c.Before == nil || c.After == nil || c.Before.MountPath == c.After.MountPath && c.Before.Name == c.After.Name {
 			return nil
 		}
-		return a.tx.Exec("UPDATE volumes SET mount_path = 'moving ' || id WHERE id = ?", c.Before.ID).Error
+		return a.tx.Exec("UPDATE volumes SET name = 'moving ' || id, mount_path = 'moving ' || id WHERE id = ?", c.Before.ID).Error
+	})
+}
+
+// makeWayOfNames lets HTTP and DNS services take the names of each other.
+func (a *applying) makeWayOfNames() error {
+	return each(a.changes.Services, func(c *ServiceChange) error {
+		if c.Before == nil || c.After == nil || c.Before.ExternalHostname == c.After.ExternalHostname && c.Before.DNSName == c.After.DNSName {
+			return nil
+		}
+		return a.tx.Exec(`UPDATE services SET
+			external_hostname = CASE type WHEN 'http' THEN 'moving ' || id ELSE external_hostname END,
+			dns_name = CASE type WHEN 'dns' THEN 'moving ' || id ELSE dns_name END WHERE id = ?`, c.Before.ID).Error
 	})
 }
 

@@ -32,6 +32,7 @@ const (
 	ActionPin             Action = "pin"
 	ActionUnpin           Action = "unpin"
 	ActionPublish         Action = "publish"
+	ActionSetBack         Action = "set_back"
 	ActionRestore         Action = "restore"
 )
 
@@ -39,7 +40,7 @@ const (
 func Actions() []Action {
 	return []Action{
 		ActionCreate, ActionUpdate, ActionDelete, ActionSignIn, ActionSignInFailed, ActionSignOut, ActionPasswordChanged, ActionSessionsEnded,
-		ActionKeyCreated, ActionKeyRevoked, ActionConfirmRemovals, ActionPin, ActionUnpin, ActionPublish, ActionRestore,
+		ActionKeyCreated, ActionKeyRevoked, ActionConfirmRemovals, ActionPin, ActionUnpin, ActionPublish, ActionSetBack, ActionRestore,
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 var siteResources = []string{"site", "node", "container", "service", "volume"}
 
 // noChanges are what is done to a site without changing what is in it.
-var noChanges = []Action{ActionConfirmRemovals, ActionPin, ActionUnpin, ActionPublish}
+var noChanges = []Action{ActionConfirmRemovals, ActionPin, ActionUnpin, ActionPublish, ActionSetBack}
 
 // deed is the first change of a site by somebody, at an entry of the audit log.
 type deed struct {

@@ -98,14 +98,17 @@ func createVolume(tx *gorm.DB, row *Volume) error {
 	return placeVolume(tx, row, site, container)
 }
 
-// placeVolume decides where a volume is, and stores it.
+// placeVolume decides where a volume is, and stores it. One that comes back has its
+// place already.
 func placeVolume(tx *gorm.DB, row *Volume, site Site, container Container) (err error) {
-	row.HostPath, err = inventory.VolumePath(site.VolumesRoot, site.ID, container.Owner, container.Hostname, row.Name)
-	if err != nil {
-		return invalid("name", "%v", err)
+	if row.HostPath == "" {
+		row.HostPath, err = inventory.VolumePath(site.VolumesRoot, site.ID, container.Owner, container.Hostname, row.Name)
+		if err != nil {
+			return invalid("name", "%v", err)
+		}
+		row.UID, row.GID = VolumeUID, VolumeGID
 	}
-	row.SiteID, row.ContainerID = site.ID, container.ID
-	row.UID, row.GID, row.Status = VolumeUID, VolumeGID, VolumePending
+	row.SiteID, row.ContainerID, row.Status = site.ID, container.ID, VolumePending
 	return insert(tx, row, row.unique()...)
 }
 
