@@ -83,7 +83,7 @@ func printAgents(e *environmentOf, agents []store.Agent, pins map[int64]*show.Pi
 		if a.Report.Agent != nil {
 			version = a.Report.Agent.Version
 		}
-		t.row(a.ID, a.SiteID, a.Hostname, a.Presence(now), since(a.LastSeenAt, now), a.PeerAddress, version, strings.Join(problems, "; "))
+		t.row(a.ID, a.SiteID, a.Hostname, a.Presence(now), since(a.LastSeenAt, now), a.Address(), version, strings.Join(problems, "; "))
 	}
 	return t.flush()
 }

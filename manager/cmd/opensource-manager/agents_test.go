@@ -24,8 +24,8 @@ func withAgents(t *testing.T) *shell {
 		t.Fatal(err)
 	}
 	well := checkin.Request{
-		Services: map[string]checkin.ServiceReport{"nginx": {State: "active", LastApply: checkin.ApplySuccess}},
-		Agent:    &checkin.AgentInfo{Version: "1.2.3"}, Running: &checkin.Running{ETag: `"abc"`},
+		Services:    map[string]checkin.ServiceReport{"nginx": {State: "active", LastApply: checkin.ApplySuccess}},
+		IPv4Address: "192.0.2.77", Agent: &checkin.AgentInfo{Version: "1.2.3"}, Running: &checkin.Running{ETag: `"abc"`},
 	}
 	ill := checkin.Request{
 		Services: map[string]checkin.ServiceReport{
@@ -37,7 +37,7 @@ func withAgents(t *testing.T) *shell {
 	}
 	for _, c := range []store.CheckIn{
 		{SiteID: site.ID, Hostname: "well", At: time.Now(), PeerAddress: "192.0.2.1", Report: well},
-		{SiteID: site.ID, Hostname: "ill", At: time.Now().Add(-time.Hour), Report: ill},
+		{SiteID: site.ID, Hostname: "ill", At: time.Now().Add(-time.Hour), PeerAddress: "192.0.2.2", Report: ill},
 	} {
 		if _, err := opened.RecordCheckIn(t.Context(), c); err != nil {
 			t.Fatal(err)
@@ -79,12 +79,15 @@ func TestAgents(t *testing.T) {
 	s := withAgents(t)
 	list := s.must("", "agents")
 	for _, want := range []string{
-		"ID  SITE  HOST", "192.0.2.1", "1.2.3", "online", "0 s ago (20", "60 min ago", "offline",
+		"ID  SITE  HOST", "192.0.2.77", "192.0.2.2", "1.2.3", "online", "0 s ago (20", "60 min ago", "offline",
 		"dnsmasq is failed; dnsmasq rolled back; dnsmasq left out 2; nginx is on hold; removal of 6 of 8 held back; certificate of example.com expired",
 	} {
 		if !strings.Contains(list, want) {
 			t.Errorf("%q is not in\n%s", want, list)
 		}
+	}
+	if strings.Contains(list, "192.0.2.1 ") {
+		t.Errorf("the address is not that of the host, as on the page:\n%s", list)
 	}
 	if strings.Contains(list, "\x1b") {
 		t.Error("there are escapes for a terminal where there is none")

@@ -362,7 +362,7 @@ func (d *dashboard) aboutSites(v *visit, rows []store.AgentRow) (siteWords, erro
 func (d *dashboard) describeRow(v *visit, r store.AgentRow, about siteWords) (agentRow, error) {
 	presence := r.Presence(v.Now)
 	row := agentRow{
-		ID: r.ID, SiteID: r.SiteID, Host: r.Hostname, Site: r.Site, Address: cmp.Or(string(r.Report.IPv4Address), r.PeerAddress), Version: r.Summary.Version,
+		ID: r.ID, SiteID: r.SiteID, Host: r.Hostname, Site: r.Site, Address: r.Address(), Version: r.Summary.Version,
 		Status: string(presence), StatusClass: presenceClass(presence), Failing: r.Failing,
 		LastSeen: r.LastSeenAt.UTC(), Age: ago(r.Age(v.Now)), Revision: describeRunning(r, v.Now), Volumes: countVolumes(r.Volumes),
 	}

@@ -67,6 +67,26 @@ func Clock() Finding {
 // skewed is from when on the clocks of agents say that the manager's is wrong.
 const skewed = 30 * time.Second
 
+// agreeing says that the clocks of agents are right.
+func agreeing(agents int) string {
+	if agents == 1 {
+		return "that of the one agent online agrees with this one"
+	}
+	return fmt.Sprintf("those of %d agents agree with this one", agents)
+}
+
+// differing says how far the clocks of half of the agents are off, or more.
+func differing(agents int, ahead time.Duration) string {
+	who, where := fmt.Sprintf("half of %d agents are", agents), "ahead of"
+	if agents == 1 {
+		who = "the one agent online is"
+	}
+	if ahead < 0 {
+		where = "behind"
+	}
+	return fmt.Sprintf("%s %s or more %s this clock", who, ahead.Abs(), where)
+}
+
 // Clocks takes the middle of what agents that are online say.
 func Clocks(agents []store.Agent, now time.Time) []Finding {
 	var ahead []time.Duration
@@ -81,7 +101,7 @@ func Clocks(agents []store.Agent, now time.Time) []Finding {
 	slices.Sort(ahead)
 	middle := ahead[len(ahead)/2].Round(time.Second)
 	if middle.Abs() < skewed {
-		return []Finding{{"agents' clocks", Fine, fmt.Sprintf("those of %d agents agree with this one", len(ahead)), ""}}
+		return []Finding{{"agents' clocks", Fine, agreeing(len(ahead)), ""}}
 	}
-	return []Finding{{"agents' clocks", Warn, fmt.Sprintf("half of %d agents are %s or more ahead of this clock", len(ahead), middle), "if their clocks are right, this one is not"}}
+	return []Finding{{"agents' clocks", Warn, differing(len(ahead), middle), "if their clocks are right, this one is not"}}
 }

@@ -18,11 +18,11 @@ type Agent struct {
 	FirstSeenAt time.Time `json:"firstSeenAt"`
 	LastSeenAt  time.Time `json:"lastSeenAt"`
 	ChangedAt   time.Time `json:"changedAt" doc:"When it last told, or was given, something new"`
-	PeerAddress *string   `json:"peerAddress" doc:"Where the check-in came from"`
+	PeerAddress *string   `json:"peerAddress" doc:"Where the check-in came from: behind a router another than ipv4Address"`
 	ClockSkewMS *int64    `json:"clockSkewMs" doc:"How far its clock is ahead of the manager's"`
 	Note        *string   `json:"note" doc:"Why there is nothing of its report below; null if all is well"`
 
-	IPv4Address  *string                          `json:"ipv4Address" example:"192.0.2.5"`
+	IPv4Address  *string                          `json:"ipv4Address" example:"192.0.2.5" doc:"What the agent tells of its host"`
 	Services     map[string]checkin.ServiceReport `json:"services"`
 	Agent        *checkin.AgentInfo               `json:"agent"`
 	Host         *checkin.HostInfo                `json:"host"`

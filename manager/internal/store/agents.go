@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -36,6 +37,12 @@ type Agent struct {
 	Told int64 `audit:"-"`
 	// Summary is that of the report.
 	Summary Summary `gorm:"embedded" audit:"-"`
+}
+
+// Address is the one that the agent tells of its host, or else the one it checks
+// in from, which behind a router is another.
+func (a Agent) Address() string {
+	return cmp.Or(string(a.Report.IPv4Address), a.PeerAddress)
 }
 
 // AgentFilter chooses agents. Zero fields choose all.
