@@ -25,7 +25,7 @@ func (c setupCodeCommand) Run(e *environmentOf) error {
 		if c.JSON {
 			return e.printJSON(map[string]string{"code": code})
 		}
-		fmt.Fprintln(e.stderr, "Open the manager in a browser: it asks for this code. Codes of before hold no more.")
+		fmt.Fprintln(e.stderr, "Open the manager in a browser: it asks for this code, until the manager is started again. Codes of before hold no more.")
 		_, err = fmt.Fprintln(e.stdout, code)
 		return err
 	})

@@ -85,7 +85,7 @@ func (d *dashboard) setUp(c *gin.Context) {
 		return
 	case errors.Is(err, auth.ErrUnauthorized):
 		status = http.StatusUnauthorized
-		f.fault("code", "this is not the setup code: only the last one made holds")
+		f.fault("code", "this is not the setup code: only the last one made holds, and each start of the manager makes another. The command above shows a new one")
 	case errors.As(err, &tooMany):
 		status = http.StatusTooManyRequests
 		c.Header("Retry-After", strconv.Itoa(tooMany.Seconds()))

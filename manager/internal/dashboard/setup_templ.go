@@ -54,7 +54,7 @@ func setupPage(p page, view setupView) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 4, "<p class=\"muted aside\">After that come your first site and its agent. The manager has written a code to its log, too: <code>sudo journalctl -u opensource-manager | grep 'no account yet'</code></p></section>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 4, "<p class=\"muted aside\">Only the code made last holds: the command makes one, and so does each start of the manager, which writes it to its log. To see the last one there: <code>sudo journalctl -u opensource-manager | grep 'no account yet' | tail -n 1</code></p><p class=\"muted\">After that come your first site and its agent.</p></section>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
