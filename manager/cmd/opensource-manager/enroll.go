@@ -1,11 +1,11 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"time"
 
 	"opensource.internal/manager/internal/auth"
+	"opensource.internal/manager/internal/config"
 	"opensource.internal/manager/internal/show"
 	"opensource.internal/manager/internal/store"
 )
@@ -24,7 +24,9 @@ func (c enrollCommand) Run(e *environmentOf) error {
 		return err
 	}
 	if e.config.PublicURL == nil {
-		return usageError{errors.New("PUBLIC_URL: not set: it is the address at which hosts reach this manager, such as https://manager.example.com")}
+		return usageError{fmt.Errorf("PUBLIC_URL: not set: it is the address at which hosts reach this manager. "+
+			"Write it into %s, such as PUBLIC_URL=https://manager.example.com, and systemctl restart opensource-manager; "+
+			"or give it for this command alone, by --public-url URL", config.File)}
 	}
 	return e.withStore(func(s *store.Store) error {
 		site, err := findSite(e, s, c.Site)
