@@ -70,8 +70,9 @@ golden: ## Rewrite the golden files and the shell completions; read the diff bef
 	go test ./agent/cmd/opensource-agent -run TestCompletions -update
 
 .PHONY: clean
-clean: ## Remove everything that was built.
-	rm -rf build
+clean: ## Remove everything that was built or fetched: build/, the files of the pages and of npm.
+	rm -rf build tools/assets/node_modules manager/internal/dashboard/testdata/vendor
+	find manager/internal/dashboard/assets/vendor -mindepth 1 ! -name README.md -delete
 
 .PHONY: help
 help: ## List the targets.
