@@ -107,3 +107,22 @@ func anchorsOf(text string) map[string]bool {
 	}
 	return anchors
 }
+
+// TestExamplesAreOfNoRelease: a page is right for every version, so that only
+// the one about upgrading names any.
+func TestExamplesAreOfNoRelease(t *testing.T) {
+	pages, err := filepath.Glob("../docs/usage/*.md")
+	if err != nil || len(pages) == 0 {
+		t.Fatalf("no pages: %v", err)
+	}
+	release := regexp.MustCompile(`\b20\d\d\.\d+\.\d+\b`)
+	for _, page := range append(pages, "../README.md") {
+		content, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if found := release.Find(content); found != nil && filepath.Base(page) != "upgrade.md" {
+			t.Errorf("%s names %s: write YYYY.MM.N, or a pattern of the shell", page, found)
+		}
+	}
+}
