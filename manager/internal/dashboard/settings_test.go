@@ -7,6 +7,8 @@ import (
 	"net/url"
 	"testing"
 
+	"github.com/chromedp/chromedp"
+
 	"opensource.internal/manager/internal/config"
 	"opensource.internal/manager/servertest"
 )
@@ -59,4 +61,19 @@ func TestSettingsInABrowser(t *testing.T) {
 	b := browse(t, s, signIn(t, s))
 	b.open(t, "/settings")
 	looked(t, b, "settings")
+}
+
+// TestTheDescriptionOfTheAPIInABrowser: it looks like the dashboard, is reached from
+// there, and leads back.
+func TestTheDescriptionOfTheAPIInABrowser(t *testing.T) {
+	s := servertest.Start(t, servertest.Options{})
+	b := browse(t, s, signIn(t, s))
+	b.open(t, "/settings")
+	b.press(t, "API")
+	b.reads(t, "All paths are below")
+	b.do(t, chromedp.Click("#get-agents-id summary", chromedp.ByQuery))
+	b.reads(t, "lastSeenAt")
+	looked(t, b, "api-docs")
+	b.press(t, "Back to the agents")
+	b.reads(t, "Agents")
 }
