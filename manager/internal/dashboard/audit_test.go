@@ -44,7 +44,7 @@ func audited(t *testing.T) (s *servertest.Server, cookie string) {
 // sentences are what the cells of a page's table say, without the marks.
 func sentences(page servertest.Answer) string {
 	_, table, _ := strings.Cut(string(page.Body), "<tbody>")
-	text := regexp.MustCompile(`<[^>]*>`).ReplaceAllString(strings.NewReplacer("<td", "\n<td", "</td>", "\n", "</li>", "\n", `<span class="hint">`, "\n").Replace(table), "")
+	text := regexp.MustCompile(`<[^>]*>`).ReplaceAllString(strings.NewReplacer("<td", "\n<td", "</td>", "\n", "</tr>", "\x00", "</li>", "\n", `<span class="hint">`, "\n").Replace(table), "")
 	return html.UnescapeString(regexp.MustCompile(` +`).ReplaceAllString(text, " "))
 }
 

@@ -77,6 +77,8 @@ func Register(engine *gin.Engine, o Options) (notFound gin.HandlerFunc) {
 	engine.GET("/containers/:id", d.reader(d.container))
 	d.form(engine, "/containers/:id/edit", d.editContainer)
 	d.form(engine, "/containers/:id/delete", d.deleteContainer)
+	engine.GET("/sites/:id/services", d.reader(d.listServices))
+	engine.GET("/sites/:id/volumes", d.reader(d.listVolumes))
 	d.form(engine, "/containers/:id/services/new", d.newService)
 	engine.GET("/services/:id", d.reader(d.service))
 	d.form(engine, "/services/:id/edit", d.editService)

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"opensource.internal/manager/internal/inventory"
-	"opensource.internal/manager/internal/prose"
 	"opensource.internal/manager/internal/store"
 )
 
@@ -148,23 +147,6 @@ func (d *dashboard) site(v *visit) error {
 	p := v.page(s.Name, "/sites", sitesCrumb)
 	p.Topics, p.Every = []string{"site:" + strconv.FormatInt(s.ID, 10)}, agentsEvery
 	return v.show(http.StatusOK, p, sitePage(p, view))
-}
-
-// contentsOf leads to what is in a site, by how much there is.
-func (d *dashboard) contentsOf(ctx context.Context, s store.Site) ([]crumb, error) {
-	one := store.ListOptions{Limit: 1}
-	_, nodes, err := d.store.ListNodes(ctx, store.NodeFilter{SiteID: s.ID}, one)
-	if err != nil {
-		return nil, err
-	}
-	_, containers, err := d.store.ListContainers(ctx, store.ContainerFilter{SiteID: s.ID}, one)
-	if err != nil {
-		return nil, err
-	}
-	return []crumb{
-		{prose.Counted(int(nodes), "node"), nodesPath(s.ID)},
-		{prose.Counted(int(containers), "container"), containersPath(s.ID)},
-	}, nil
 }
 
 func (d *dashboard) newSite(v *visit) error {

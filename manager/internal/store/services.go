@@ -33,16 +33,25 @@ type ServiceFilter struct {
 
 var serviceSort = map[string]string{
 	"type": "type", "internalPort": "internal_port", "externalHostname": "external_hostname",
-	"externalPort": "external_port", "createdAt": "created_at", "updatedAt": "updated_at",
+	"externalPort": "external_port", "container": ofContainer("services"), "createdAt": "created_at", "updatedAt": "updated_at",
 }
 
 // ListServices returns a page of services and the number of all that match.
-// Sort: id, type, internalPort, externalHostname, externalPort, createdAt, updatedAt.
+// Sort: id, type, internalPort, externalHostname, externalPort, container,
+// createdAt, updatedAt.
 func (s *Store) ListServices(ctx context.Context, filter ServiceFilter, opts ListOptions) ([]Service, int64, error) {
 	query := where(s.read.WithContext(ctx), "site_id", filter.SiteID)
 	query = where(query, "container_id", filter.ContainerID)
 	query = where(query, "external_domain_id", filter.DomainID)
-	return list[Service](where(query, "type", filter.Type), opts, serviceSort, "external_hostname", "dns_name")
+	return list[Service](where(query, "type", filter.Type), opts, serviceSort, "dns_name", fullName, "CAST(external_port AS TEXT)", ofContainer("services"))
+}
+
+// fullName is the public name of an HTTP service.
+const fullName = "(SELECT services.external_hostname || '.' || d.name FROM external_domains d WHERE d.id = services.external_domain_id)"
+
+// ofContainer is the host name of the container that rows of a table belong to.
+func ofContainer(table string) string {
+	return "(SELECT c.hostname FROM containers c WHERE c.id = " + table + ".container_id)"
 }
 
 // GetService returns a service or ErrNotFound.

@@ -55,17 +55,17 @@ const (
 )
 
 var volumeSort = map[string]string{
-	"name": "name", "mountPath": "mount_path", "hostPath": "host_path", "status": "status",
+	"name": "name", "mountPath": "mount_path", "hostPath": "host_path", "status": "status", "container": ofContainer("volumes"),
 	"createdAt": "created_at", "updatedAt": "updated_at",
 }
 
 // ListVolumes returns a page of volumes and the number of all that match.
-// Sort: id, name, mountPath, hostPath, status, createdAt, updatedAt.
+// Sort: id, name, mountPath, hostPath, status, container, createdAt, updatedAt.
 func (s *Store) ListVolumes(ctx context.Context, filter VolumeFilter, opts ListOptions) ([]Volume, int64, error) {
 	query := where(s.read.WithContext(ctx), "site_id", filter.SiteID)
 	query = where(query, "container_id", filter.ContainerID)
 	query = where(query, "mode", filter.Mode)
-	return list[Volume](where(query, "status", filter.Status), opts, volumeSort, "name", "mount_path", "host_path", "status_message")
+	return list[Volume](where(query, "status", filter.Status), opts, volumeSort, "name", "mount_path", "host_path", "status_message", ofContainer("volumes"))
 }
 
 // GetVolume returns a volume or ErrNotFound.
