@@ -295,7 +295,6 @@ var columns = []struct{ title, sort string }{
 	{"State", "state"},
 	{"Last seen", "-seen"},
 	{"Site", "site"},
-	{"Address", "address"},
 	{"Version", "version"},
 	{"Services", "-services"},
 	{"Revision", "-revision"},

@@ -295,7 +295,7 @@ func TestALivePageFollows(t *testing.T) {
 		window.before = document.querySelector("tr[id^=agent-] a");
 		document.querySelector("[name=q]").value = "typed";
 		before.focus();
-		getSelection().selectAllChildren(before.closest("tr").querySelector("[data-label=Address]"));
+		getSelection().selectAllChildren(before.closest("tr").querySelector("[data-label=Version]"));
 		window.selected = String(getSelection());
 		return true;
 	})()`)

@@ -124,8 +124,11 @@ func (l *listing) options() store.ListOptions {
 }
 
 // chosen reports whether the list shows only some of what there is.
-func (l *listing) chosen() bool {
-	return l.Search != "" || slices.ContainsFunc(l.Filters, func(f *field) bool { return f.Value != "" })
+func (l *listing) chosen() bool { return l.Search != "" || l.filtered() }
+
+// filtered reports whether something but the search chooses what the list shows.
+func (l *listing) filtered() bool {
+	return slices.ContainsFunc(l.Filters, func(f *field) bool { return f.Value != "" })
 }
 
 // address is that of the list, sorted otherwise, or of another page of it.
