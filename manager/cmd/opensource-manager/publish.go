@@ -92,12 +92,9 @@ the site is unpinned.
 
 // Run publishes.
 func (c publishCommand) Run(e *environmentOf) error {
-	seen := c.ETag
-	if seen != "" && !strings.Contains(seen, `"`) {
-		seen = `"` + seen + `"` // as a shell leaves it
-	}
-	if seen != "" && !checkin.ValidETag(seen) {
-		return usageError{fmt.Errorf("--etag: %q is not the tag of a snapshot", c.ETag)}
+	seen, err := seenTag(c.ETag)
+	if err != nil {
+		return err
 	}
 	return e.withSite(c.ofSite, func(s *store.Store, snapshots *snapshot.Cache, site store.Site) error {
 		row, published, err := snapshots.Publish(e, site.ID, seen, c.Note)
@@ -118,6 +115,18 @@ func (c publishCommand) Run(e *environmentOf) error {
 		}
 		return printPin(e.stdout, pin, 0)
 	})
+}
+
+// seenTag is the tag of what was looked at, "" if none is given.
+func seenTag(flag string) (string, error) {
+	seen := flag
+	if seen != "" && !strings.Contains(seen, `"`) {
+		seen = `"` + seen + `"` // as a shell leaves it
+	}
+	if seen != "" && !checkin.ValidETag(seen) {
+		return "", usageError{fmt.Errorf("--etag: %q is not a tag", flag)}
+	}
+	return seen, nil
 }
 
 // byFlag makes what is wrong with a value a mistake of the command line.

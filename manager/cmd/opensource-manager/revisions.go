@@ -16,9 +16,10 @@ import (
 )
 
 type revisionsCommands struct {
-	List revisionsList `cmd:"" default:"withargs" help:"List the revisions of a site, the latest first."`
-	Show revisionsShow `cmd:"" help:"Print the snapshot of a revision: byte for byte as agents get it, unless at a terminal."`
-	Diff revisionsDiff `cmd:"" help:"Compare two revisions, by record and by rendered file."`
+	List    revisionsList    `cmd:"" default:"withargs" help:"List the revisions of a site, the latest first."`
+	Show    revisionsShow    `cmd:"" help:"Print the snapshot of a revision: byte for byte as agents get it, unless at a terminal."`
+	Diff    revisionsDiff    `cmd:"" help:"Compare two revisions, by record and by rendered file."`
+	Restore revisionsRestore `cmd:"" help:"Set the inventory of a site back to a revision."`
 }
 
 // Help is shown by --help.
@@ -28,7 +29,8 @@ func (revisionsCommands) Help() string {
   opensource-manager revisions lab
   opensource-manager revisions diff lab 12            with the one before
   opensource-manager revisions diff lab 12 --from 7
-  opensource-manager revisions show lab 7 | jq .nginx`
+  opensource-manager revisions show lab 7 | jq .nginx
+  opensource-manager revisions restore lab 7 --dry-run`
 }
 
 // ofSite is the site that a command is about.

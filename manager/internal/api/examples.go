@@ -28,6 +28,7 @@ var bodies = map[string][]any{
 	"NotificationTargetPatch": {object{"severity": "error", "siteIds": nil}},
 	"RemovalsConfirm":         {object{}},
 	"PinRequest":              {object{"revision": 1, "reason": "the new proxy settings break sign-in"}},
+	"RestoreRequest":          {object{}},
 	"PublishRequest":          {object{"note": "move the wiki to its new host"}},
 	"ServicePatch":            {object{"internalPort": 8081}},
 	"VolumePatch":             {object{"mode": "ro"}},

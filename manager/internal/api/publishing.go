@@ -116,24 +116,13 @@ func (a *API) publishSite(ctx context.Context, in *publishSite) (*answer[publish
 	if in.Body != nil {
 		wanted = *in.Body
 	}
-	seen, err := tagIn(wanted.ETag)
+	seen, match, err := seenTag(ctx, wanted.ETag)
 	if err != nil {
 		return nil, err
-	}
-	match := readTags(exchangeOf(ctx), "If-Match")
-	if match.sent && !match.any {
-		if len(match.list) != 1 || seen != "" && seen != match.list[0] {
-			return nil, preconditionFailed("")
-		}
-		seen = match.list[0]
 	}
 	row, published, err := a.snapshots.Publish(ctx, in.ID, seen, wanted.Note.value)
-	var other *store.ConflictError
-	if errors.As(err, &other) && match.sent {
-		return nil, &Error{Status: http.StatusPreconditionFailed, Code: "precondition_failed", Message: other.Message}
-	}
 	if err != nil {
-		return nil, err
+		return nil, unlessMatched(match, err)
 	}
 	pinned, err := a.store.GetPin(ctx, in.ID)
 	if err != nil {
@@ -143,4 +132,29 @@ func (a *API) publishSite(ctx context.Context, in *publishSite) (*answer[publish
 		auth.RequestOf(ctx).Logger().Info("site published", "site", in.ID, "revision", row.Number, "by", principal(ctx).Name)
 	}
 	return respond(publishedRevision{SiteID: in.ID, Revision: row.Number, ETag: row.ETag, Published: published, Pin: show.PinOf(pinned)}), nil
+}
+
+// seenTag is the tag of what the client has looked at, "" if it does not say:
+// that of the body, or, matched, of If-Match.
+func seenTag(ctx context.Context, inBody field[string]) (seen string, matched bool, err error) {
+	if seen, err = tagIn(inBody); err != nil {
+		return "", false, err
+	}
+	match := readTags(exchangeOf(ctx), "If-Match")
+	if match.sent && !match.any {
+		if len(match.list) != 1 || seen != "" && seen != match.list[0] {
+			return "", true, preconditionFailed("")
+		}
+		seen = match.list[0]
+	}
+	return seen, match.sent, nil
+}
+
+// unlessMatched makes a conflict what has failed of If-Match, if that was sent.
+func unlessMatched(matched bool, err error) error {
+	var other *store.ConflictError
+	if matched && errors.As(err, &other) {
+		return &Error{Status: http.StatusPreconditionFailed, Code: "precondition_failed", Message: other.Message}
+	}
+	return err
 }

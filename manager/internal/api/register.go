@@ -74,6 +74,14 @@ func register[I, O any](g group, method, path, summary string, success int, h ha
 // patience marks operations that may take longer than one record does.
 const patience = "patience"
 
+// patiently gives an operation with a body as small as others have that time.
+func patiently(o *huma.Operation) {
+	if o.Metadata == nil {
+		o.Metadata = map[string]any{}
+	}
+	o.Metadata[patience] = true
+}
+
 // timeFor is how long an operation may take with something.
 func timeFor(o *huma.Operation, usual, patient time.Duration) time.Duration {
 	if o.Metadata[patience] != nil {

@@ -45,6 +45,7 @@ func (a *API) routes(engine *gin.Engine, checkIn http.Handler) {
 	get(api, "/sites/{id}/revisions", "List the revisions of a site", a.listRevisions)
 	get(api, "/sites/{id}/revisions/{number}", "Show a revision with its data", a.getRevision)
 	get(api, "/sites/{id}/revisions/{number}/diff", "Compare a revision with an earlier or a later one", a.diffRevision)
+	act(api, "/sites/{id}/revisions/{number}/restore", "Set the inventory back to a revision, or find out what would change", a.restoreRevision, matchesItself, patiently)
 	get(api, "/sites/{id}/pending", "Show what the inventory has and agents do not get", a.getPending)
 	get(api, "/sites/{id}/preview", "Render the files of nginx and dnsmasq for the site's host", a.previewSite)
 	act(api, "/sites/{id}/publish", "Publish what the inventory has now", a.publishSite, matchesItself)

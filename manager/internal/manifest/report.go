@@ -269,16 +269,7 @@ func (p *plan) aboutVolume(c *store.VolumeChange) Change {
 // Write prints a report for people.
 func (r *Report) Write(w io.Writer) error {
 	var b strings.Builder
-	for i, c := range r.Changes {
-		switch {
-		case i > 0 && c.Site == r.Changes[i-1].Site:
-		case c.Site == "":
-			b.WriteString("external domains:\n")
-		default:
-			fmt.Fprintf(&b, "site %q:\n", c.Site)
-		}
-		c.write(&b)
-	}
+	writeChanges(&b, r.Changes)
 	if len(r.Kept) > 0 {
 		b.WriteString("not in the file, kept (--prune deletes it):\n")
 	}
@@ -291,6 +282,19 @@ func (r *Report) Write(w io.Writer) error {
 	b.WriteString(r.summary() + "\n")
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+func writeChanges(b *strings.Builder, changes []Change) {
+	for i, c := range changes {
+		switch {
+		case i > 0 && c.Site == changes[i-1].Site:
+		case c.Site == "":
+			b.WriteString("external domains:\n")
+		default:
+			fmt.Fprintf(b, "site %q:\n", c.Site)
+		}
+		c.write(b)
+	}
 }
 
 // maybeRenamed reports whether a container of a site is deleted and another one

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"iter"
 	"strings"
 
@@ -36,9 +37,21 @@ type SetBackReport struct {
 }
 
 // Summary counts the changes, in words.
-func (r *SetBackReport) Summary() string { return r.report().summary() }
+func (r *SetBackReport) Summary() string {
+	return (&Report{DryRun: r.DryRun, Changes: r.Changes}).summary()
+}
 
-func (r *SetBackReport) report() *Report { return &Report{DryRun: r.DryRun, Changes: r.Changes} }
+// Write prints a report for people.
+func (r *SetBackReport) Write(w io.Writer) error {
+	var b strings.Builder
+	writeChanges(&b, r.Changes)
+	for _, left := range r.Left {
+		fmt.Fprintf(&b, "note: %s\n", left)
+	}
+	b.WriteString(r.Summary() + "\n")
+	_, err := io.WriteString(w, b.String())
+	return err
+}
 
 // RefusedError says why an inventory was not set back.
 type RefusedError struct{ Reasons []string }
@@ -296,7 +309,7 @@ func (b *settingBack) tell(ctx context.Context, s *store.Store) (*SetBackReport,
 func (b *settingBack) elsewhere(name string) string {
 	for _, domain := range b.domains {
 		if sites := b.then.Elsewhere[domain.ID]; domain.Name == name && len(sites) > 0 {
-			return "also changes services of " + strings.Join(sites, ", ")
+			return fmt.Sprintf("other sites have services under it: %q", sites)
 		}
 	}
 	return ""

@@ -244,6 +244,37 @@ func TestSetBackIsRefused(t *testing.T) {
 	}
 }
 
+// TestSetBackADefaultSite gives a domain back to the site whose it was, and changes
+// nothing that is between other sites.
+func TestSetBackADefaultSite(t *testing.T) {
+	s := storetest.Open(t)
+	w, second, third := storetest.NewWorld(t, s, 1), storetest.NewWorld(t, s, 2), storetest.NewWorld(t, s, 3)
+	give := func(domain store.ExternalDomain, site *int64) {
+		t.Helper()
+		_, err := s.UpdateExternalDomain(t.Context(), domain.ID, func(d *inventory.ExternalDomain) error { d.DefaultSiteID = site; return nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	give(second.Domain, &second.Site.ID)
+	give(third.Domain, &second.Site.ID)
+	published(t, s, w.Site.ID)
+	give(second.Domain, &w.Site.ID)
+	give(third.Domain, &third.Site.ID)
+	published(t, s, w.Site.ID)
+	report := setBack(t, s, w.Site.ID, 1, manifest.SetBackOptions{})
+	if diff := cmp.Diff([]string{"change external domain example2.com"}, titles(report)); diff != "" {
+		t.Error(diff)
+	}
+	if want := `other sites have services under it: ["site2"]`; report.Changes[0].Note != want {
+		t.Errorf("%+v", report.Changes[0])
+	}
+	now := contentsOf(t, s, w.Site.ID).Domains
+	if *now[1].DefaultSiteID != second.Site.ID || *now[2].DefaultSiteID != third.Site.ID {
+		t.Errorf("%+v", now)
+	}
+}
+
 // TestSetBackWithAShortLog loses only what no agent sees.
 func TestSetBackWithAShortLog(t *testing.T) {
 	s := storetest.Open(t)

@@ -198,7 +198,9 @@ func (c columns) set(ctx context.Context, row any, values Values) error {
 		if field == nil {
 			return ErrLost
 		}
-		if err := field.Set(ctx, reflect.ValueOf(row).Elem(), value); err != nil {
+		of := reflect.ValueOf(row).Elem()
+		field.ReflectValueOf(ctx, of).SetZero() // else what another row points to, too, would be written to
+		if err := field.Set(ctx, of, value); err != nil {
 			return fmt.Errorf("%w: %s of a %T: %w", ErrLost, name, row, err)
 		}
 	}
