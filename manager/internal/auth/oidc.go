@@ -3,6 +3,7 @@ package auth
 import (
 	"context"
 	"crypto/subtle"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"net/http"
@@ -168,11 +169,17 @@ type flow struct {
 	Nonce    string
 	Verifier string
 	Began    int64
+	Wanted   string // the page that they were on their way to
 }
 
+// maxWanted is how much of a cookie that page may take.
+const maxWanted = 2048
+
 // LeaveForProvider returns the address at which a person signs in, and sets the
-// cookie with which they come back.
-func (a *Auth) LeaveForProvider(w http.ResponseWriter) (address string, err error) {
+// cookie with which they come back. Wanted is the page that they asked for: it is
+// handed back by ReturnFromProvider, and left out if it is longer than an address
+// of ours is.
+func (a *Auth) LeaveForProvider(w http.ResponseWriter, wanted string) (address string, err error) {
 	if a.provider == nil {
 		return "", ErrNoProvider
 	}
@@ -181,12 +188,15 @@ func (a *Auth) LeaveForProvider(w http.ResponseWriter) (address string, err erro
 		return "", fmt.Errorf("%w: %w", ErrNoProvider, err)
 	}
 	begun := flow{State: oauth2.GenerateVerifier(), Nonce: oauth2.GenerateVerifier(), Verifier: oauth2.GenerateVerifier(), Began: a.provider.now().Unix()}
+	if len(wanted) <= maxWanted {
+		begun.Wanted = wanted
+	}
 	a.setFlow(w, begun)
 	return a.provider.oauth2(found).AuthCodeURL(begun.State, oidc.Nonce(begun.Nonce), oauth2.S256ChallengeOption(begun.Verifier)), nil
 }
 
 func (a *Auth) setFlow(w http.ResponseWriter, f flow) {
-	value := strings.Join([]string{f.State, f.Nonce, f.Verifier, fmt.Sprint(f.Began)}, ".")
+	value := strings.Join([]string{f.State, f.Nonce, f.Verifier, fmt.Sprint(f.Began), base64.RawURLEncoding.EncodeToString([]byte(f.Wanted))}, ".")
 	a.setFlowCookie(w, value, int(flowLifetime/time.Second))
 }
 
@@ -204,10 +214,14 @@ func (a *Auth) readFlow(r *http.Request) (flow, bool) {
 		return flow{}, false
 	}
 	parts := strings.Split(cookie.Value, ".")
-	if len(parts) != 4 {
+	if len(parts) != 5 {
 		return flow{}, false
 	}
-	f := flow{State: parts[0], Nonce: parts[1], Verifier: parts[2]}
+	wanted, err := base64.RawURLEncoding.DecodeString(parts[4])
+	if err != nil {
+		return flow{}, false
+	}
+	f := flow{State: parts[0], Nonce: parts[1], Verifier: parts[2], Wanted: string(wanted)}
 	if _, err := fmt.Sscan(parts[3], &f.Began); err != nil {
 		return flow{}, false
 	}
@@ -216,20 +230,22 @@ func (a *Auth) readFlow(r *http.Request) (flow, bool) {
 
 // ReturnFromProvider finishes the sign-in of a person who comes back: it checks
 // that it is the same browser, what the provider says of them and which role that
-// gives, and starts a session with a new id.
-func (a *Auth) ReturnFromProvider(w http.ResponseWriter, r *http.Request) (Principal, error) {
+// gives, and starts a session with a new id. Wanted is the page that they asked for
+// before, told also if they are refused. It comes from the browser: who goes there
+// checks that it is one of ours.
+func (a *Auth) ReturnFromProvider(w http.ResponseWriter, r *http.Request) (wanted string, err error) {
 	if a.provider == nil {
-		return Principal{}, ErrNoProvider
+		return "", ErrNoProvider
 	}
 	begun, known := a.readFlow(r)
 	a.setFlowCookie(w, "", -1) // good for one answer
 	query := r.URL.Query()
 	state := query.Get("state")
 	if !known || subtle.ConstantTimeCompare([]byte(state), []byte(begun.State)) != 1 {
-		return Principal{}, &SignInError{Message: "This sign-in was not begun in this browser, or too long ago. Please try again."}
+		return "", &SignInError{Message: "This sign-in was not begun in this browser, or too long ago. Please try again."}
 	}
 	if fault := query.Get("error"); fault != "" {
-		return Principal{}, &SignInError{
+		return begun.Wanted, &SignInError{
 			Message: "The provider did not sign you in. Please try again.",
 			Cause:   fmt.Errorf("the provider says %.200q: %.500q", fault, query.Get("error_description")),
 		}
@@ -238,9 +254,10 @@ func (a *Auth) ReturnFromProvider(w http.ResponseWriter, r *http.Request) (Princ
 	defer cancel()
 	who, err := a.provider.identify(ctx, begun, query.Get("code"))
 	if err != nil {
-		return Principal{}, err
+		return begun.Wanted, err
 	}
-	return a.admitIdentity(r.Context(), who)
+	_, err = a.admitIdentity(r.Context(), who)
+	return begun.Wanted, err
 }
 
 // identity is who the provider says somebody is.

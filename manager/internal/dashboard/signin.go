@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"net/url"
 	"strconv"
 	"time"
 
@@ -44,6 +45,14 @@ type signInForm struct {
 	Problem      string
 	Mismatch     string // how the address differs from PUBLIC_URL
 	SingleSignOn auth.SingleSignOn
+}
+
+// away is where somebody leaves for the provider.
+func (f signInForm) away() string {
+	if f.Next == "" {
+		return "/sign-in/oidc"
+	}
+	return "/sign-in/oidc?" + url.Values{"next": {f.Next}}.Encode()
 }
 
 func (d *dashboard) signInForm(c *gin.Context) {

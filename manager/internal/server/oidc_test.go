@@ -1,12 +1,15 @@
 package server_test
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"html"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -100,7 +103,12 @@ func (b *browser) whoAmI(t *testing.T) (status int, name, role string) {
 // back to, below the manager.
 func (b *browser) leave(t *testing.T) (back *url.URL) {
 	t.Helper()
-	away := b.get(t, "/sign-in/oidc")
+	return b.leaveBy(t, "/sign-in/oidc")
+}
+
+func (b *browser) leaveBy(t *testing.T, path string) (back *url.URL) {
+	t.Helper()
+	away := b.get(t, path)
 	if away.Status != http.StatusSeeOther {
 		t.Fatalf("leave: %d %s", away.Status, away.Body)
 	}
@@ -311,12 +319,68 @@ func TestForgedReturns(t *testing.T) {
 		b.cookies[name] = strings.Join(forged, ".")
 		refused(what, b, back.RequestURI())
 	}
+	b.cookies[name] = strings.Join(append(parts[:4:4], "%"), ".")
+	refused("a page that is none", b, back.RequestURI())
 	forged := append([]string{}, parts...)
 	forged[3] = fmt.Sprint(time.Now().Add(-11 * time.Minute).Unix())
 	b.cookies[name] = strings.Join(forged, ".")
 	refused("too late", b, back.RequestURI())
 	b.cookies[name] = "junk"
 	refused("junk", b, back.RequestURI())
+}
+
+// TestSingleSignOnLeadsWhereOneWanted and nowhere else.
+func TestSingleSignOnLeadsWhereOneWanted(t *testing.T) {
+	s := newSignOn(t, nil)
+	sent := s.Do(t, "GET", "/sites/7/services?q=a&sort=-type", nil, http.Header{"Accept": {"text/html"}})
+	page := s.Do(t, "GET", strings.TrimPrefix(sent.Header.Get("Location"), "/m"), nil, nil)
+	link := regexp.MustCompile(`href="/m(/sign-in/oidc[^"]*)"`).FindSubmatch(page.Body)
+	if link == nil {
+		t.Fatalf("%d %s", page.Status, page.Body)
+	}
+	grace := person("1", "grace", "net-admins")
+	for from, want := range map[string]string{
+		html.UnescapeString(string(link[1])):                            "/m/sites/7/services?q=a&sort=-type",
+		"/sign-in/oidc":                                                 "/m/agents",
+		"/sign-in/oidc?next=%2Faudit%3Fq%3D%2F%2Fx":                     "/m/audit?q=//x",
+		"/sign-in/oidc?next=//evil.example":                             "/m/agents",
+		"/sign-in/oidc?next=/%5Cevil.example":                           "/m/agents",
+		"/sign-in/oidc?next=%2F%2Fevil.example%2Fagents":                "/m/agents",
+		"/sign-in/oidc?next=https://evil.example":                       "/m/agents",
+		"/sign-in/oidc?next=javascript:alert(1)":                        "/m/agents",
+		"/sign-in/oidc?next=evil.example":                               "/m/agents",
+		"/sign-in/oidc?next=/%09/evil.example":                          "/m/agents",
+		"/sign-in/oidc?next=/%0A%0DSet-Cookie:x":                        "/m/agents",
+		"/sign-in/oidc?next=/" + strings.Repeat("x", 4000):              "/m/agents",
+		"/sign-in/oidc?next=/.//evil.example":                           "/m/evil.example", // a page that there is not
+		"/sign-in/oidc?next=" + url.QueryEscape("/%2F%2Fevil.example"):  "/m/%2F%2Fevil.example",
+		"/sign-in/oidc?next=" + url.QueryEscape("/%5C%5Cevil.example/"): "/m/%5C%5Cevil.example/",
+	} {
+		b := &browser{s.Server, map[string]string{}}
+		s.provider.QueueUser(grace)
+		answer := b.get(t, b.leaveBy(t, from).RequestURI())
+		if answer.Status != http.StatusSeeOther || answer.Header.Get("Location") != want {
+			t.Errorf("%.80s: %d %s, want %s", from, answer.Status, answer.Header.Get("Location"), want)
+		}
+	}
+
+	// What the browser keeps is not trusted either.
+	b := &browser{s.Server, map[string]string{}}
+	s.provider.QueueUser(grace)
+	back := b.leave(t)
+	parts := strings.Split(b.cookies["opensource_manager_sign_in"], ".")
+	parts[4] = base64.RawURLEncoding.EncodeToString([]byte("//evil.example"))
+	b.cookies["opensource_manager_sign_in"] = strings.Join(parts, ".")
+	if answer := b.get(t, back.RequestURI()); answer.Header.Get("Location") != "/m/agents" {
+		t.Errorf("a forged cookie leads to %s", answer.Header.Get("Location"))
+	}
+
+	// Who is refused may try again, and still gets there.
+	s.provider.QueueUser(person("2", "eve"))
+	answer := b.get(t, b.leaveBy(t, "/sign-in/oidc?next=/audit").RequestURI())
+	if answer.Status != 403 || !strings.Contains(string(answer.Body), "/sign-in/oidc?next=%2Faudit") || !strings.Contains(string(answer.Body), `name="next" value="/audit"`) {
+		t.Errorf("%d %s", answer.Status, answer.Body)
+	}
 }
 
 func TestIDTokensThatDoNot(t *testing.T) {
