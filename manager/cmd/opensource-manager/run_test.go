@@ -310,6 +310,24 @@ func TestAPIKeys(t *testing.T) {
 	}
 }
 
+// TestSetupCodeWithAProvider: no page would ask for the code.
+func TestSetupCodeWithAProvider(t *testing.T) {
+	s := newShell(t)
+	if code := s.must("", "setup-code"); len(strings.TrimSpace(code)) < 20 {
+		t.Errorf("%q", code)
+	}
+	for name, value := range map[string]string{
+		"PUBLIC_URL": "https://manager.example.com", "OIDC_ISSUER": "https://accounts.example.com", "OIDC_NAME": "Example Accounts",
+		"OIDC_CLIENT_ID": "manager", "OIDC_ADMINS": "ada@example.com",
+	} {
+		s.env[name] = value
+	}
+	r := s.run("", "setup-code")
+	if r.code != exitFault || r.stdout != "" || !strings.Contains(r.stderr, "no page asks for a code, since people sign in with Example Accounts") || !strings.Contains(r.stderr, "user create") {
+		t.Errorf("%+v", r)
+	}
+}
+
 func TestUsers(t *testing.T) {
 	s := newShell(t)
 	if got := s.must("correct horse battery\n", "user", "create", "Ada"); got != "created user ada (admin)\n" {

@@ -14,6 +14,9 @@ type setupCodeCommand struct {
 
 // Run makes a code by which the first account is made in a browser.
 func (c setupCodeCommand) Run(e *environmentOf) error {
+	if signOn := e.config.OIDC; signOn != nil {
+		return fmt.Errorf("no page asks for a code, since people sign in with %s (OIDC_ISSUER): open the manager in a browser, or make an account with a password by `opensource-manager user create`", signOn.Name)
+	}
 	return e.withNewStore(func(s *store.Store) error {
 		code, err := auth.NewSetupCode(e, s)
 		if errors.Is(err, store.ErrSetUp) {

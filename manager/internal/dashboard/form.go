@@ -44,6 +44,7 @@ type field struct {
 	Kind              fieldKind
 	Options           []option // of a choice
 	Present           bool     // a password that is not new
+	Username          bool     // what its person signs in by
 
 	Value string // what is shown
 	Now   string // what is stored, if somebody else has changed it
@@ -195,6 +196,7 @@ func several(name, label string, value *[]string, options ...option) *field {
 func (f *field) chosen(o option) bool { return slices.Contains(strings.Split(f.Value, ","), o.Value) }
 
 func (f *field) required() *field        { f.Required = true; return f }
+func (f *field) username() *field        { f.Username = true; return f }
 func (f *field) hint(text string) *field { f.Hint = text; return f }
 
 // of takes the field's value from the address. What cannot be chosen is nothing.
@@ -206,9 +208,14 @@ func (f *field) of(v *visit) *field {
 	return f
 }
 
-// autocomplete says which password a browser may offer.
+// autocomplete says what a browser may offer, and keep.
 func (f *field) autocomplete() string {
-	if f.Present {
+	switch {
+	case f.Username:
+		return "username"
+	case f.Kind != passwordInput:
+		return "off"
+	case f.Present:
 		return "current-password"
 	}
 	return "new-password"

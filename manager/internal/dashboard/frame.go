@@ -199,8 +199,11 @@ func (v *visit) goTo(path, done string) error {
 // fail shows why there is no page.
 func (v *visit) fail(err error) {
 	status, title, text := v.d.explain(v.Context, err)
-	if status == 0 {
+	switch {
+	case status == 0:
 		return // nobody waits
+	case errors.Is(err, auth.ErrForbidden) && v.Who.Role.CanRead() && !v.canWrite():
+		text += " You are signed in as " + v.Who.Name + ", who may look at everything, and change nothing."
 	}
 	_ = v.show(status, v.page(title, ""), errorPage(v.page(title, ""), text)) // shows, cannot fail
 }

@@ -22,7 +22,7 @@ type firstAccount struct{ Code, Name, Password string }
 func setupFields(a *firstAccount) []*field {
 	return []*field{
 		text("code", "Setup code", &a.Code).required().hint("Such as ABCDE-FGHIJ-KLMNO-PQRST"),
-		text("name", "Your name", &a.Name).required().hint("To sign in with, such as ada"),
+		text("name", "Your name", &a.Name).required().username().hint("To sign in with, such as ada"),
 		password("password", "Password", &a.Password).required().hint("10 characters or more"),
 	}
 }

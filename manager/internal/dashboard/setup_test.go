@@ -165,6 +165,30 @@ func TestEnrollmentPages(t *testing.T) {
 	}
 }
 
+// TestPasswordManagersKnowTheFirstAccount: what they may keep, and what not.
+func TestPasswordManagersKnowTheFirstAccount(t *testing.T) {
+	s := servertest.Start(t, servertest.Options{})
+	setup := string(get(t, s, "/setup", "").Body)
+	for field, want := range map[string]string{"code": "off", "name": "username", "password": "new-password"} {
+		input := regexp.MustCompile(`<input [^>]*name="` + field + `"[^>]*>`).FindString(setup)
+		if !strings.Contains(input, `autocomplete="`+want+`"`) {
+			t.Errorf("%s: %s", field, input)
+		}
+	}
+}
+
+// TestAViewerSeesWhyNot who was led by a sign-in to what is for administrators.
+func TestAViewerSeesWhyNot(t *testing.T) {
+	s := servertest.Start(t, servertest.Options{})
+	signInViewer(t, s)
+	sent := submit(t, s, "/sign-in", "", url.Values{"name": {"eve"}, "password": {password}, "next": {"/audit?q=x"}})
+	if sent.Status != http.StatusSeeOther || sent.Header.Get("Location") != "/audit?q=x" {
+		t.Fatalf("%d %v", sent.Status, sent.Header)
+	}
+	shows(t, get(t, s, "/audit?q=x", sessionOf(t, sent)), http.StatusForbidden,
+		"Only an administrator may do this. You are signed in as eve, who may look at everything, and change nothing.", `href="/agents"`, "Sign out")
+}
+
 // TestAHostThatComesBack was an agent before: what it did then is no check-in with
 // its new key.
 func TestAHostThatComesBack(t *testing.T) {
