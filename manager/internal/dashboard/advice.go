@@ -2,7 +2,9 @@ package dashboard
 
 import (
 	"cmp"
+	"context"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -20,7 +22,9 @@ type problem struct {
 	Title string
 	Why   string // what it means for those who use the site
 	See   string // where on the page more is told of it
-	Steps []step
+	// Blocks is set if it explains why a service does not run what was published.
+	Blocks bool
+	Steps  []step
 }
 
 // step is a thing to do, as a rule with a command.
@@ -31,16 +35,23 @@ type step struct {
 	Link    string
 }
 
-// The commands, each once. On the agent's host:
+// The commands, each once. All but two are for the agent's host.
 const (
 	passNow      = "sudo opensource-agent"
+	checkHost    = "sudo opensource-agent check"
+	agentStatus  = "sudo opensource-agent status"
 	timerRuns    = "systemctl list-timers opensource-agent.timer"
 	portHolders  = "sudo ss -lntup"
 	bothServices = "systemctl status nginx dnsmasq"
 	clockState   = "timedatectl"
 	spaceLeft    = "df -h"
+	mounts       = "findmnt"
 	ownTemplates = "ls -R /etc/opensource-agent/templates"
-	rootOwner    = "chown 100000:100000"
+	managedFiles = "/etc/nginx/nginx.conf /etc/dnsmasq.conf /var/lib/dnsmasq/*"
+	upgradeAgent = "sudo apt install ./opensource-agent_*.deb"
+
+	listKeys  = "sudo opensource-manager apikey list" // on the manager's host
+	rootOwner = "chown 100000:100000"                 // on the Proxmox node
 )
 
 // managed are the services that commands name. A name that an agent makes up
@@ -56,7 +67,11 @@ func (d *dashboard) problemsOf(v *visit, a store.Agent, site store.Site, view ag
 		list = append(list, p)
 	}
 	if a.Presence(v.Now) != store.Online {
-		add(silent(a, site, v.Now))
+		p, err := d.silent(ctx, a, site, v.Now)
+		if err != nil {
+			return nil, err
+		}
+		add(p)
 	}
 	if a.Report.Fault != nil {
 		add(problem{Class: warn, Title: "Its last report cannot be read", Why: "What is stored of it is damaged. Its next check-in replaces it.", Steps: []step{{Text: "Have it check in now:", Command: passNow}}})
@@ -84,16 +99,21 @@ func (d *dashboard) problemsOf(v *visit, a store.Agent, site store.Site, view ag
 	if guard != nil {
 		add(guardProblem(*guard, a, v.canWrite()))
 	}
-	if p, any := volumeProblem(view.Volumes); any {
+	if guard == nil && a.Presence(v.Now) == store.Online && !slices.ContainsFunc(list, func(p problem) bool { return p.Blocks }) {
+		if p, any := notTakenProblem(view, v.Now); any {
+			add(p)
+		}
+	}
+	if p, any := volumeProblem(view.Volumes, site); any {
 		add(p)
 	}
-	for _, p := range certificateProblems(a) {
+	for _, p := range certificateProblems(a, v.Now) {
 		add(p)
 	}
 	if p, any := probeProblem(view.Probes, a); any {
 		add(p)
 	}
-	if p, any := clockProblem(a); any {
+	for _, p := range hostProblems(a, d.version) {
 		add(p)
 	}
 	worst := map[string]int{bad: 0, warn: 1, neutral: 2}
@@ -102,150 +122,48 @@ func (d *dashboard) problemsOf(v *visit, a store.Agent, site store.Site, view ag
 }
 
 // silent is that nothing was heard for too long.
-func silent(a store.Agent, site store.Site, now time.Time) problem {
-	return problem{
+func (d *dashboard) silent(ctx context.Context, a store.Agent, site store.Site, now time.Time) (problem, error) {
+	p := problem{
 		Class: presenceClass(a.Presence(now)), Title: "It has not checked in for " + span(a.Age(now)),
 		Why: "Everything below is what it told last. The site is served on with what runs there, without changes.",
-		Steps: []step{
-			{Text: "Make a pass on its host: it says what is in the way.", Command: passNow},
-			{Text: "Look on the host whether the timer has a next run:", Command: timerRuns},
-			{Text: "If the pass says 401 or 403, make a token on the manager's host, and run on the agent's host what this prints, with --force at its end:", Command: fmt.Sprintf("sudo opensource-manager enroll %d", site.ID)},
-			{Text: "If the host is gone for good, remove the agent (at the end of this page) and revoke its key:", Command: "sudo opensource-manager apikey list"},
-		},
 	}
+	enroll := step{
+		Text: "If the pass says 401 or 403, make a token on the manager's host, and run on the agent's host what this prints, with --force at its end:", Command: fmt.Sprintf("sudo opensource-manager enroll %d", site.ID),
+	}
+	ended, err := d.endedKey(ctx, a, now)
+	if err != nil {
+		return p, err
+	}
+	if ended != "" {
+		p.Why = ended + " " + p.Why
+		enroll.Text = "If it is to come back, make a token on the manager's host, and run on the agent's host what this prints, with --force at its end:"
+		p.Steps = []step{enroll}
+	}
+	p.Steps = append(p.Steps,
+		step{Text: "Make a pass on its host: it says what is in the way.", Command: passNow},
+		step{Text: "Look on the host whether the timer has a next run:", Command: timerRuns})
+	if ended == "" {
+		p.Steps = append(p.Steps, enroll)
+	}
+	p.Steps = append(p.Steps, step{Text: "If the host is gone for good, remove the agent (at the end of this page) and revoke its key:", Command: listKeys})
+	return p, nil
 }
 
-// serviceProblems are those of one managed service.
-func serviceProblems(s serviceDetail, a store.Agent, site store.Site, canWrite bool) []problem {
-	report := a.Report.Services[s.Name]
-	see := ""
-	if s.hasMore() {
-		see = "#" + s.ID
+// endedKey says that the host's own key does not work any more, and why; nothing
+// if it has one that does, or none of its own.
+func (d *dashboard) endedKey(ctx context.Context, a store.Agent, now time.Time) (string, error) {
+	keys, _, err := d.store.ListAPIKeys(ctx, store.APIKeyFilter{SiteID: a.SiteID, Hostname: a.Hostname}, store.ListOptions{Limit: store.All})
+	if err != nil || len(keys) == 0 {
+		return "", err
 	}
-	known := slices.Contains(managed, s.Name)
-	var list []problem
-	add := func(class, title, why string, steps ...step) {
-		list = append(list, problem{Class: class, Title: title, Why: why, See: see, Steps: steps})
-	}
-	if s.StateClass == bad && known {
-		add(bad, s.Name+" does not run", "What it serves is down: nothing of the site is served by it.",
-			step{Text: "See on the host why:", Command: bothServices}, step{Text: "Correct the cause, and have the agent start it:", Command: passNow})
-	}
+	last := keys[len(keys)-1] // by id: the one made last
 	switch {
-	case report.Outcome == checkin.OutcomeStuck:
-		add(bad, s.Name+": a change failed, and so did going back",
-			"What runs is not known, and it may be nothing. Somebody has to look at the host now.",
-			step{Text: "Read both errors below. Then, on the host:", Command: bothServices},
-			step{Text: "Correct the cause, and make a pass:", Command: passNow})
-	case report.Outcome == checkin.OutcomeRolledBack:
-		add(bad, s.Name+" took the change back", "The new configuration passed its test, but did not work. The one before runs again: nothing is down, and changes do not arrive there until this is mended.",
-			append(remedies(report, s, a), goBack(s, site, canWrite)...)...)
-	case report.Failing():
-		add(bad, s.Name+" refused the change", "What ran before goes on: nothing is down. Changes do not arrive there until this is mended.",
-			append(remedies(report, s, a), goBack(s, site, canWrite)...)...)
+	case last.RevokedAt != nil:
+		return "Its key was revoked " + ago(max(0, now.Sub(*last.RevokedAt))) + ".", nil
+	case last.ExpiresAt != nil && !now.Before(*last.ExpiresAt):
+		return "Its key expired " + ago(max(0, now.Sub(*last.ExpiresAt))) + ".", nil
 	}
-	if n := len(report.Quarantined); n > 0 {
-		why := "All other records are in force. What was left out is not served; what is kept as before is served as it was."
-		if !inForce(report.Outcome) {
-			why = "These records were left out before the rest was tried, which is not in force either."
-		}
-		add(warn, fmt.Sprintf("%s: %s", s.Name, refused(report.Quarantined)), why, quarantineSteps(report)...)
-	}
-	switch {
-	case s.Held != "" && known:
-		add(warn, s.Name+" is on hold", "Somebody keeps the agent off it: no change, repair or reload is made there until the hold ends.",
-			step{Text: s.Held}, step{Text: "End it earlier, on the host:", Command: "sudo opensource-agent release " + s.Name})
-	case report.Outcome == checkin.OutcomeSkipped:
-		add(neutral, s.Name+" is not managed", "Message: "+cmp.Or(report.Message, "none"),
-			step{Text: "If it is to be managed, give the site what the message names:", Path: sitePath(site.ID), Link: "Site " + site.Name})
-	}
-	if len(s.Drift) > 0 {
-		class, title := neutral, "Files of "+s.Name+" were edited on the host"+s.restored()
-		if !s.Restored {
-			class = warn
-		}
-		add(class, title, "Managed files belong to the agent: it puts its own content back.",
-			step{Text: "Put what is to stay into a template, copied from /usr/share/opensource-agent/templates to /etc/opensource-agent/templates. To try something first, keep the agent off for a while:", Command: holdCommand(s.Name)})
-	}
-	return list
-}
-
-func holdCommand(service string) string {
-	if !slices.Contains(managed, service) {
-		return ""
-	}
-	return fmt.Sprintf("sudo opensource-agent hold %s --for 2h --reason \"…\"", service)
-}
-
-// remedy is what to do if a message has certain words.
-type remedy struct {
-	words []string
-	step
-}
-
-var remediesByWords = []remedy{
-	{[]string{"which is not managed"}, step{Text: "The fault is in a file of yours that the message names: correct or remove it on the host."}},
-	{[]string{"ddress already in use", "still could not bind"}, step{Text: "Another process on the host holds the port. Find it, and stop it or give the service another port:", Command: portHolders}},
-	{[]string{"no space left", "read-only"}, step{Text: "Make room on the host, or make the file system writable:", Command: spaceLeft}},
-	{[]string{"could not be written down"}, step{Text: "Make room in /var/lib/opensource-agent, or make it writable:", Command: spaceLeft}},
-	{[]string{"is not installed"}, step{Text: "Install on the host the package that the message names."}},
-	{[]string{"could not be reloaded"}, step{Text: "The unit is missing or masked, or systemd cannot be asked:", Command: bothServices}},
-	{[]string{"operation not permitted"}, step{Text: "Mostly the file is immutable. With FILE being the one that is named:", Command: "lsattr FILE"}},
-	{[]string{"device or resource busy", "invalid cross-device link"}, step{Text: "The file is a mount point of its own and cannot be replaced: mount its folder instead."}},
-	{[]string{"--conf-file"}, step{Text: "Remove that option from /etc/default/dnsmasq on the host."}},
-	{[]string{"site."}, step{Text: "Correct the field of the site that the message names."}},
-}
-
-// remedies are the steps for what a message says.
-func remedies(report checkin.ServiceReport, s serviceDetail, a store.Agent) []step {
-	var steps []step
-	for _, found := range s.Excerpts {
-		for _, record := range found.Of {
-			if record.Path != "" {
-				steps = append(steps, step{Text: "Correct the record that the marked line was made of:", Path: record.Path, Link: record.Name})
-			}
-		}
-	}
-	said := strings.ToLower(report.Message)
-	for _, r := range remediesByWords {
-		if slices.ContainsFunc(r.words, func(words string) bool { return strings.Contains(said, strings.ToLower(words)) }) {
-			steps = append(steps, r.step)
-		}
-	}
-	if a.Report.Agent != nil && len(a.Report.Agent.Templates) > 0 {
-		steps = append(steps, step{Text: "The host has templates of its own. Look there first:", Command: ownTemplates})
-	}
-	if len(steps) == 0 {
-		steps = append(steps, step{Text: "Read the message below, and correct what it names."})
-	}
-	return steps
-}
-
-// goBack is what helps if it is not clear what is wrong.
-func goBack(s serviceDetail, site store.Site, canWrite bool) []step {
-	steps := []step{{Text: "The agent tries again by itself when something changes, and now and then. To have it try now, on the host:", Command: passNow}}
-	if s.Runs.Number != 0 && s.Runs != s.Received {
-		pin := step{
-			Text: "If it is not clear what is wrong, give the site's agents what runs here now, on the manager's host:", Command: fmt.Sprintf("sudo opensource-manager pin %d %d --reason \"…\"", site.ID, s.Runs.Number),
-		}
-		if canWrite {
-			pin.Text = "If it is not clear what is wrong, give the site's agents what runs here now, in the browser or on the manager's host:"
-			pin.Path, pin.Link = pinPath(site.ID, s.Runs.Number), fmt.Sprintf("Pin to revision %d…", s.Runs.Number)
-		}
-		steps = append(steps, pin)
-	}
-	return steps
-}
-
-func quarantineSteps(report checkin.ServiceReport) []step {
-	steps := []step{{Text: "Correct each record below as its reason says. A record comes back by itself when its cause is gone."}}
-	for _, item := range report.Quarantined {
-		if strings.Contains(item.Reason, "ddress already in use") {
-			steps = append(steps, step{Text: "See which process holds the port, on the host:", Command: portHolders})
-			break
-		}
-	}
-	return append(steps, step{Text: "To have all of them tried again now, on the host:", Command: passNow})
+	return "", nil
 }
 
 // heldProblem is that the site does not get what the inventory has.
@@ -274,89 +192,24 @@ func guardProblem(guard guardView, a store.Agent, canWrite bool) problem {
 	return p
 }
 
-var volumeRemedies = []remedy{
-	{[]string{"is on the root filesystem"}, step{Text: "Mount the folder of the volumes into the agent's container. On the host:", Command: "findmnt"}},
-	{[]string{"permission denied"}, step{Text: "On the Proxmox node, give the folder of the volumes to the agent's container. With FOLDER being that folder:", Command: rootOwner + " FOLDER"}},
-	{[]string{"symbolic link"}, step{Text: "Put a directory or a mount in the place of the link that is named."}},
-	{[]string{"user namespace"}, step{Text: "Set the owner on the Proxmox node: the agent's container does not know it."}},
-	{[]string{"set the owner of"}, step{Text: "The storage refuses it: set the owner on the storage."}},
-	{[]string{"did not answer in time"}, step{Text: "The disk or the server of a network mount hangs: look at it on the host."}},
-}
+// patience is how long a configuration may take to arrive without a word.
+const patience = 5 * time.Minute
 
-func volumeProblem(volumes []volumeRow) (problem, bool) {
-	p := problem{Class: bad, Why: "Containers that use them may not start, or find nothing there. All else goes on.", See: "#volumes"}
-	failed := 0
-	for _, r := range volumeRemedies {
-		if slices.ContainsFunc(volumes, func(v volumeRow) bool {
-			return v.Class == bad && strings.Contains(strings.ToLower(v.Message), r.words[0])
-		}) {
-			p.Steps = append(p.Steps, r.step)
-		}
+// notTakenProblem is that an agent is heard, complains of nothing, and yet does
+// not run what its site was given.
+func notTakenProblem(view agentPage, now time.Time) (problem, bool) {
+	waited := now.Sub(view.PublishedAt)
+	if view.InForceSince == "" || view.Published.Number == 0 || view.InForce == view.Published || waited < patience {
+		return problem{}, false
 	}
-	for _, v := range volumes {
-		if v.Class == bad {
-			failed++
-		}
-	}
-	p.Title = fmt.Sprintf("%d of the site's volumes could not be provided", failed)
-	if len(p.Steps) == 0 {
-		p.Steps = []step{{Text: "Read the message of each below, and correct what it names."}}
-	}
-	p.Steps = append(p.Steps, step{Text: "Each pass tries again. Now, on the host:", Command: passNow})
-	return p, failed > 0
-}
-
-// certificateWords say what is wrong, and what that means to visitors.
-var certificateWords = map[checkin.CertificateState][2]string{
-	checkin.CertificateExpiring:   {"The certificate of %s ends soon", "All is well until then."},
-	checkin.CertificateExpired:    {"The certificate of %s has expired", "Browsers warn of it. It stays in use: nothing better is there."},
-	checkin.CertificateMissing:    {"There is no certificate for %s", "A self-signed one is served in its place: browsers warn of it."},
-	checkin.CertificateMismatch:   {"Certificate and key of %s do not belong together", "A self-signed one is served in its place: browsers warn of it."},
-	checkin.CertificateUnreadable: {"The certificate of %s cannot be read", "A self-signed one is served in its place: browsers warn of it."},
-}
-
-func certificateProblems(a store.Agent) []problem {
-	var list []problem
-	// One problem a state, however many domains.
-	for _, state := range []checkin.CertificateState{
-		checkin.CertificateExpired, checkin.CertificateMissing, checkin.CertificateMismatch, checkin.CertificateUnreadable, checkin.CertificateExpiring,
-	} {
-		var domains []string
-		for domain, c := range a.Report.Certificates {
-			if c.State == state {
-				domains = append(domains, domain)
-			}
-		}
-		if len(domains) == 0 {
-			continue
-		}
-		slices.Sort(domains)
-		words := certificateWords[state]
-		class := bad
-		if state == checkin.CertificateExpiring {
-			class = warn
-		}
-		name := readable(domains[0])
-		if len(domains) > 1 {
-			name += fmt.Sprintf(" (and %d more)", len(domains)-1)
-		}
-		var steps []step
-		if command := certificateCommand(domains[0]); command != "" {
-			steps = append(steps, step{Text: "Look on the host what is there:", Command: command})
-		}
-		steps = append(steps, step{Text: "Renew it with what renews your certificates: the agent reads the files and never renews them. It takes a new pair with its next pass:", Command: passNow})
-		list = append(list, problem{Class: class, Title: fmt.Sprintf(words[0], name), Why: words[1], See: "#certificates", Steps: steps})
-	}
-	return list
-}
-
-// certificateCommand shows a certificate. What is no domain gets into no command.
-func certificateCommand(domain string) string {
-	name, err := checkin.ParseDomain(domain)
-	if err != nil {
-		return ""
-	}
-	return fmt.Sprintf("openssl x509 -noout -subject -enddate -in /etc/ssl/certs/%s.crt", name)
+	return problem{
+		Class: warn, Title: fmt.Sprintf("It does not run revision %d, which was published %s", view.Published.Number, ago(waited)),
+		Why: "It checks in and reports no fault. What ran before goes on.",
+		Steps: []step{
+			{Text: "Make a pass on its host: it says what it does with what it gets.", Command: passNow},
+			{Text: "See there how it stands:", Command: agentStatus},
+		},
+	}, true
 }
 
 // hopSteps are what to do, by the hop that fails.
@@ -365,9 +218,9 @@ var hopSteps = []struct {
 	step
 }{
 	{checkin.HopDNS, step{Text: "No address in DNS: enter the name at whoever serves the domain, with the site's external address."}},
-	{checkin.HopListener, step{Text: "Nothing listens: see whether nginx runs on the host, and whether the way to it is open.", Command: "systemctl status nginx"}},
-	{checkin.HopCertificate, step{Text: "The certificate is not accepted: look at the certificates below."}},
-	{checkin.HopBackend, step{Text: "The container does not answer: see whether it runs, and whether the program in it listens on the service's port, for other hosts than itself.", Command: portHolders}},
+	{checkin.HopListener, step{Text: "Nothing listens: see whether nginx runs on the host, and who has its ports:", Command: checkHost}},
+	{checkin.HopCertificate, step{Text: "The certificate is not for the name, not in its time, or of nobody whom the host trusts: the message below says which. See what is served for each domain:", Command: agentStatus}},
+	{checkin.HopBackend, step{Text: "The container does not answer: see whether it runs, and whether the program in it listens on the service's port, for other hosts than itself. In the container:", Command: portHolders}},
 }
 
 func probeProblem(probes probesView, a store.Agent) (problem, bool) {
@@ -383,9 +236,51 @@ func probeProblem(probes probesView, a store.Agent) (problem, bool) {
 	return p, len(probes.Failing) > 0
 }
 
+// hostProblems are about the host and the agent's program.
+func hostProblems(a store.Agent, version string) []problem {
+	var list []problem
+	if p, any := clockProblem(a); any {
+		list = append(list, p)
+	}
+	if host := a.Report.Host; host != nil && a.Report.Agent != nil && host.DiskFreeBytes < lowDisk {
+		list = append(list, problem{
+			Class: warn, Title: "The disk of the host is nearly full: " + size(host.DiskFreeBytes) + " free",
+			Why:   "Without room no change can be applied. What runs goes on.",
+			Steps: []step{{Text: "See what is full, and make room:", Command: spaceLeft}},
+		})
+	}
+	if p, any := oldProblem(a, version); any {
+		list = append(list, p)
+	}
+	return list
+}
+
+// lowDisk is from when on an agent's check of its host warns, too.
+const lowDisk = 100 << 20 // bytes
+
+// oldProblem is that the agent is older than the manager.
+func oldProblem(a store.Agent, version string) (problem, bool) {
+	p := problem{
+		Class: neutral, Title: "It is an agent of the earlier generation",
+		Why:   "It does all its work. It tells less: what is said here of records, certificates and what is in force is not all there is.",
+		Steps: []step{{Text: "When it suits, install the package of today over it, in the folder that has it:", Command: upgradeAgent}},
+	}
+	if a.Report.Agent == nil {
+		return p, a.Report.Fault == nil
+	}
+	its := a.Report.Agent.Version
+	p.Title = fmt.Sprintf("It is of version %s, the manager of %s", its, version)
+	p.Why = "Both work together. What is newer in the agent is not there yet."
+	return p, isRelease(its) && isRelease(version) && store.NumbersInOrder(its) < store.NumbersInOrder(version)
+}
+
+var release = regexp.MustCompile(`^\d+\.\d+\.\d+$`)
+
+func isRelease(version string) bool { return release.MatchString(version) }
+
 func clockProblem(a store.Agent) (problem, bool) {
 	ahead := clockAhead(a)
-	p := problem{Class: warn, Title: "Its clock cannot be read from the check-in", Why: "Times that it tells may be wrong.", Steps: []step{{Text: "Look at the host's clock:", Command: clockState}}}
+	p := problem{Class: warn, Title: "Its clock cannot be read from the check-in", Why: "Times that it tells may be wrong.", Steps: []step{{Text: "Look at the host's clock; a container has that of its node:", Command: clockState}}}
 	switch {
 	case a.ClockSkewMS == nil:
 		return p, true

@@ -32,6 +32,7 @@ type agentPage struct {
 	LastSeen, FirstSeen time.Time
 	Facts               []fact
 	Published           namedRevision // what the site's agents are to run
+	PublishedAt         time.Time
 	InForce             namedRevision // what runs as a whole
 	InForceSince        string
 	Problems            []problem
@@ -151,7 +152,7 @@ func (d *dashboard) readAgent(v *visit, a store.Agent) (agentPage, error) {
 	view.VolumeSummary = summaryOf(volumes)
 
 	r := d.readerOf(ctx, a)
-	if view.Published, err = r.published(); err != nil {
+	if view.Published, view.PublishedAt, err = r.published(); err != nil {
 		return view, err
 	}
 	if running := a.Report.Running; running != nil {
@@ -229,16 +230,20 @@ func (r *agentReader) numbered(number int64) namedRevision {
 	return namedRevision{fmt.Sprintf("revision %d", number), number, revisionPath(r.agent.SiteID, number)}
 }
 
-// published is what the agents of the site get now.
-func (r *agentReader) published() (namedRevision, error) {
+// published is what the agents of the site get now, and since when.
+func (r *agentReader) published() (namedRevision, time.Time, error) {
 	_, current, err := r.d.snapshots.Served(r.ctx, r.agent.SiteID)
 	if errors.Is(err, store.ErrNotFound) {
-		return namedRevision{}, nil // deleted meanwhile
+		return namedRevision{}, time.Time{}, nil // deleted meanwhile
 	}
 	if err != nil {
-		return namedRevision{}, fmt.Errorf("read what site %d is given: %w", r.agent.SiteID, err)
+		return namedRevision{}, time.Time{}, fmt.Errorf("read what site %d is given: %w", r.agent.SiteID, err)
 	}
-	return r.numbered(current.Number), nil
+	if current.Pin != nil {
+		return r.numbered(current.Number), current.Pin.PinnedAt, nil
+	}
+	row, err := r.revision(current.ETag)
+	return r.numbered(current.Number), row.CreatedAt, err
 }
 
 // services describes each service that was reported.

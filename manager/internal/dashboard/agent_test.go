@@ -63,7 +63,7 @@ func (a *agentSite) report(t *testing.T) checkin.Request {
 		Services:     map[string]checkin.ServiceReport{"nginx": well, "dnsmasq": well},
 		Volumes:      map[string]checkin.VolumeReport{fmt.Sprint(a.vol): {Applied: true}},
 		Agent:        &checkin.AgentInfo{Version: "test"}, // as this manager
-		Host:         &checkin.HostInfo{OS: "Debian GNU/Linux 13 (trixie)", NGINX: &checkin.NGINXInfo{Version: "1.26.3", Stream: true, HTTP3: true}, DNSMasq: &checkin.DNSMasqInfo{Version: "2.91"}, IPv6: true},
+		Host:         &checkin.HostInfo{OS: "Debian GNU/Linux 13 (trixie)", NGINX: &checkin.NGINXInfo{Version: "1.26.3", Stream: true, HTTP3: true}, DNSMasq: &checkin.DNSMasqInfo{Version: "2.91"}, IPv6: true, DiskFreeBytes: 8 << 30},
 		Running:      &checkin.Running{ETag: etag, Since: now},
 		Certificates: map[string]checkin.Certificate{"example.com": {State: checkin.CertificateOK, NotAfter: later(90 * 24 * time.Hour)}},
 	}
@@ -309,22 +309,43 @@ func TestEveryFailureIsExplained(t *testing.T) {
 			func(r *checkin.Request) {
 				r.Volumes = map[string]checkin.VolumeReport{fmt.Sprint(a.vol): {Message: "mkdir /mnt/volumes: permission denied"}}
 			},
-			[]string{"1 of the site's volumes could not be provided", "chown 100000:100000 FOLDER", "mkdir /mnt/volumes: permission denied", "1 failed"},
+			[]string{"1 of the site's volumes could not be provided", "chown 100000:100000 /mnt/volumes", "mkdir /mnt/volumes: permission denied", "1 failed"},
 			nil,
 		},
 		"expired certificate": {
 			func(r *checkin.Request) {
 				r.Certificates = map[string]checkin.Certificate{"example.com": {State: checkin.CertificateExpired, NotAfter: later(-48 * time.Hour)}}
 			},
-			[]string{"The certificate of example.com has expired", "Browsers warn of it.", "ended 2 days ago", "openssl x509 -noout -subject -enddate -in /etc/ssl/certs/example.com.crt"},
+			[]string{"The certificate of example.com has expired", "Browsers warn of it.", "ended 2 days ago", "openssl x509 -noout -subject -dates -in /etc/ssl/certs/example.com.crt", "Renew it"},
 			nil,
+		},
+		"certificate of tomorrow": {
+			func(r *checkin.Request) {
+				r.Certificates = map[string]checkin.Certificate{"example.com": {State: checkin.CertificateExpired, NotAfter: later(48 * time.Hour)}}
+			},
+			[]string{"The certificate of example.com is not valid yet", "openssl x509 -noout -subject -dates -in /etc/ssl/certs/example.com.crt", "timedatectl"},
+			[]string{"has expired", "Renew"},
+		},
+		"certificate and another key": {
+			func(r *checkin.Request) {
+				r.Certificates = map[string]checkin.Certificate{"example.com": {State: checkin.CertificateMismatch, Fallback: true}}
+			},
+			[]string{"do not belong together", "openssl x509 -noout -pubkey -in /etc/ssl/certs/example.com.crt", "sudo openssl pkey -pubout -in /etc/ssl/private/example.com.key"},
+			[]string{"Renew"},
+		},
+		"certificate that is damaged": {
+			func(r *checkin.Request) {
+				r.Certificates = map[string]checkin.Certificate{"example.com": {State: checkin.CertificateUnreadable, Fallback: true}}
+			},
+			[]string{"cannot be read", "sudo opensource-agent status"},
+			[]string{"Renew"},
 		},
 		"no certificate": {
 			func(r *checkin.Request) {
 				r.Certificates = map[string]checkin.Certificate{"example.com": {State: checkin.CertificateMissing, Fallback: true}}
 			},
-			[]string{"There is no certificate for example.com", "a self-signed certificate, of which browsers warn"},
-			nil,
+			[]string{"There is no certificate for example.com", "a self-signed certificate, of which browsers warn", "sudo ls -l /etc/ssl/certs/example.com.crt /etc/ssl/private/example.com.key"},
+			[]string{"Renew", "openssl x509"},
 		},
 		"guard": {
 			func(r *checkin.Request) { r.Guard = &checkin.Guard{Removed: 6, Total: 8, Kind: checkin.GuardServices} },
@@ -341,6 +362,34 @@ func TestEveryFailureIsExplained(t *testing.T) {
 		"the service is down": {
 			nginx(func(r *checkin.ServiceReport) { r.State = "failed" }),
 			[]string{"nginx does not run", "What it serves is down", "systemctl status nginx dnsmasq"},
+			nil,
+		},
+		"the service was stopped": {
+			nginx(func(r *checkin.ServiceReport) { r.State = "inactive" }),
+			[]string{"nginx does not run", "What it serves is down", "systemctl status nginx dnsmasq"},
+			nil,
+		},
+		"the service is starting": {
+			nginx(func(r *checkin.ServiceReport) { r.State = "activating" }),
+			[]string{"nginx is activating", "systemctl status nginx dnsmasq"},
+			[]string{"does not run"},
+		},
+		"systemd was not asked": {
+			nginx(func(r *checkin.ServiceReport) { r.State = checkin.StateUnknown }),
+			[]string{"Whether nginx runs is not known"},
+			[]string{"does not run"},
+		},
+		"no room": {
+			func(r *checkin.Request) { r.Host.DiskFreeBytes = 3 << 20 },
+			[]string{"The disk of the host is nearly full: 3 MiB free", "df -h"},
+			nil,
+		},
+		"the earlier generation": {
+			func(r *checkin.Request) {
+				r.Agent, r.Host, r.Running, r.Certificates = nil, nil, nil, nil
+				r.Services = map[string]checkin.ServiceReport{"nginx": {State: "active", LastApply: checkin.ApplyFailure}}
+			},
+			[]string{"nginx refused the change", "It tells no reason here", "journalctl -t opensource-agent -n 20", "It is an agent of the earlier generation", "sudo apt install ./opensource-agent_*.deb"},
 			nil,
 		},
 		"not managed": {
@@ -379,7 +428,7 @@ func commandsOn(page servertest.Answer) []string {
 	var commands []string
 	for _, found := range regexp.MustCompile(`<code id="problem-\d+-command-\d+">([^<]*)</code>`).FindAllStringSubmatch(string(page.Body), -1) {
 		command := html.UnescapeString(found[1])
-		command = regexp.MustCompile(` (\d+\b|--reason|FOLDER).*|example\.com\.crt`).ReplaceAllString(command, "")
+		command = regexp.MustCompile(` (\d+\b|--reason|FOLDER|CT\b).*`).ReplaceAllString(command, "")
 		commands = append(commands, strings.TrimPrefix(command, "sudo "))
 	}
 	return commands

@@ -52,7 +52,7 @@ func summaryOf(report Report) Summary {
 			s.Held = 1
 		}
 	}
-	s.AddressOrder, s.VersionOrder = numbersInOrder(s.Address), numbersInOrder(s.Version)
+	s.AddressOrder, s.VersionOrder = NumbersInOrder(s.Address), NumbersInOrder(s.Version)
 	return s
 }
 
@@ -110,9 +110,9 @@ func column(text string) string {
 
 var digits = regexp.MustCompile("[0-9]+")
 
-// numbersInOrder is a text that sorts as people expect it of numbers: 10 comes
+// NumbersInOrder is a text that sorts as people expect it of numbers: 10 comes
 // after 9.
-func numbersInOrder(text string) string {
+func NumbersInOrder(text string) string {
 	return digits.ReplaceAllStringFunc(text, func(number string) string {
 		return strings.Repeat("0", max(0, 10-len(number))) + number
 	})
