@@ -1,9 +1,11 @@
 package dashboard_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -11,8 +13,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -359,6 +363,141 @@ func TestAnEndedSessionLeadsToTheSignInPage(t *testing.T) {
 	b.press(t, "Sign in")
 	if got := eval[string](t, b, "location.pathname + location.search"); got != "/agents?q=web" {
 		t.Errorf("signed in, but on %s", got)
+	}
+}
+
+// TestWhatWasTypedOutlivesTheSession: a form that is sent too late is filled again
+// after the sign-in, and only for who typed it.
+func TestWhatWasTypedOutlivesTheSession(t *testing.T) {
+	s, cookie := inventory(t)
+	b := browse(t, s, cookie)
+	signInAs := func(name string) {
+		t.Helper()
+		b.until(t, `location.pathname === "/sign-in" && document.readyState === "complete"`)
+		b.fill(t, "name", name)
+		b.fill(t, "password", password)
+		b.press(t, "Sign in")
+	}
+	end := func() {
+		t.Helper()
+		if err := chromedp.Run(b.Context, network.ClearBrowserCookies()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const typed = `[...document.querySelectorAll("main form [name]:not([type=hidden])")].map((e) => e.type === "checkbox" ? e.checked : e.value).join("|")`
+	const again = "What you had typed is here again. It was not sent yet."
+
+	b.open(t, "/containers/1/services/new?type=http")
+	b.fill(t, "externalHostname", "shop")
+	b.fill(t, "internalPort", "9090")
+	b.do(t, chromedp.SetValue("[name=backendProtocol]", "https", chromedp.ByQuery), chromedp.Click("[name=authRequired]", chromedp.ByQuery))
+	end()
+	b.press(t, "Add the service")
+	signInAs("ada")
+	if got := eval[string](t, b, "location.pathname + location.search"); got != "/containers/1/services/new?type=http" {
+		t.Fatalf("signed in, but on %s", got)
+	}
+	b.reads(t, again)
+	if got := eval[string](t, b, typed); got != "shop|1|9090|https|true" {
+		t.Errorf("the form has %s", got)
+	}
+	looked(t, b, "typed-again")
+	b.press(t, "Add the service")
+	b.reads(t, "The service was added")
+
+	// What was sent is not put back into another form of the same address.
+	b.open(t, "/containers/1/services/new?type=http")
+	if got := eval[string](t, b, typed); strings.Contains(got, "shop") {
+		t.Errorf("a new form has %s", got)
+	}
+
+	// A password is not kept, nor is anything for another person.
+	b.open(t, "/account")
+	b.fill(t, "currentPassword", password)
+	end()
+	b.press(t, "Change the password")
+	signInAs("ada")
+	if got := eval[string](t, b, typed+` + sessionStorage.length`); strings.Contains(got, password) {
+		t.Error("a password was kept")
+	}
+	signInViewer(t, s)
+	b.open(t, "/sites/1/edit")
+	b.fill(t, "gateway", "192.0.2.77")
+	end()
+	b.press(t, "Save")
+	signInAs("eve")
+	if text := eval[string](t, b, `document.documentElement.innerHTML + JSON.stringify({...sessionStorage})`); strings.Contains(text, "192.0.2.77") {
+		t.Error("what one person typed is shown to another")
+	}
+	b.forgive() // eve may not edit
+}
+
+// TestALivePageKeepsWhatIsTyped when the session ends, or another version answers.
+func TestALivePageKeepsWhatIsTyped(t *testing.T) {
+	s, cookie := populated(t)
+	b := browse(t, s, cookie)
+	b.open(t, "/agents")
+	b.until(t, `document.getElementById("live").textContent === "Live"`)
+	b.fill(t, "q", "gate")
+	s.Do(t, "POST", "/sign-out", "", http.Header{"Cookie": {cookie}})
+	b.until(t, `location.pathname === "/sign-in" && document.readyState === "complete"`)
+	b.forgive() // that the session has ended
+	b.fill(t, "name", "ada")
+	b.fill(t, "password", password)
+	b.press(t, "Sign in")
+	b.until(t, `location.pathname === "/agents" && document.querySelector("[name=q]").value === "gate"`)
+}
+
+// TestAnotherVersionIsTakenByItself: the manager was upgraded while a page was
+// open.
+func TestAnotherVersionIsTakenByItself(t *testing.T) {
+	s, cookie := populated(t)
+	var upgraded atomic.Bool
+	target, err := url.Parse(s.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	front := httptest.NewServer(&httputil.ReverseProxy{
+		FlushInterval: -1,
+		Rewrite: func(p *httputil.ProxyRequest) {
+			p.SetURL(target)
+			p.Out.Host = p.In.Host
+			p.Out.Header.Del("Accept-Encoding")
+		},
+		ModifyResponse: func(answer *http.Response) error {
+			if !upgraded.Load() || !strings.HasPrefix(answer.Header.Get("Content-Type"), "text/html") {
+				return nil
+			}
+			body, err := io.ReadAll(answer.Body)
+			body = regexp.MustCompile(`data-version="[^"]*"`).ReplaceAll(body, []byte(`data-version="newer"`))
+			answer.Body, answer.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+			answer.Header.Del("Content-Length")
+			return err
+		},
+	})
+	t.Cleanup(front.Close)
+	b := browseAt(t, front.URL, cookie)
+	b.open(t, "/agents")
+	b.until(t, `document.getElementById("live").textContent === "Live"`)
+	b.fill(t, "q", "gate")
+	eval[bool](t, b, `window.isOld = true`)
+	checkInHealthy(t, s, 1, "before") // nothing new: the page stays
+	b.reads(t, "before")
+	if !eval[bool](t, b, `window.isOld`) {
+		t.Error("the page was loaded again without a reason")
+	}
+	upgraded.Store(true)
+	checkInHealthy(t, s, 1, "newcomer")
+	b.until(t, `!window.isOld && document.readyState === "complete" && document.querySelector("[name=q]").value === "gate"`)
+	b.reads(t, "newcomer")
+
+	// Two versions side by side do not make it load again and again.
+	eval[bool](t, b, `window.isOld = true`)
+	upgraded.Store(false)
+	checkInHealthy(t, s, 1, "latest")
+	b.reads(t, "latest")
+	if !eval[bool](t, b, `window.isOld`) {
+		t.Error("the page is loaded again and again")
 	}
 }
 

@@ -38,12 +38,13 @@ type dashboard struct {
 	about     About
 	prefix    string
 	assets    assets
+	pages     map[string]bool // the routes that can be opened, not only be sent to
 }
 
 // Register adds the pages to a router and returns the one for pages that do
 // not exist.
 func Register(engine *gin.Engine, o Options) (notFound gin.HandlerFunc) {
-	d := &dashboard{store: o.Store, auth: o.Auth, snapshots: o.Snapshots, notifier: o.Notifier, log: o.Log, publicURL: o.PublicURL, version: o.Version, about: o.About, assets: loadAssets()}
+	d := &dashboard{store: o.Store, auth: o.Auth, snapshots: o.Snapshots, notifier: o.Notifier, log: o.Log, publicURL: o.PublicURL, version: o.Version, about: o.About, assets: loadAssets(), pages: map[string]bool{}}
 	if o.PublicURL != nil {
 		d.prefix = o.PublicURL.Path
 	}
@@ -107,6 +108,9 @@ func Register(engine *gin.Engine, o Options) (notFound gin.HandlerFunc) {
 	engine.POST("/sites/:id/unpin", d.writer(d.unpin))
 	d.settingsRoutes(engine)
 	engine.GET("/assets/*file", gin.WrapH(http.StripPrefix("/assets/", d.assets)))
+	for _, route := range engine.Routes() {
+		d.pages[route.Path] = d.pages[route.Path] || route.Method == http.MethodGet
+	}
 	return d.notFound
 }
 

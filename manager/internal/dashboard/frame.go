@@ -253,7 +253,7 @@ func (d *dashboard) askToSignIn(c *gin.Context) {
 		return
 	}
 	back := ""
-	if c.Request.Method == http.MethodGet && c.Request.URL.Path != "/agents" {
+	if d.pages[c.FullPath()] && c.Request.URL.Path != "/agents" { // a form goes to where it is
 		back = "?" + url.Values{"next": {c.Request.URL.RequestURI()}}.Encode()
 	}
 	d.goTo(c, "/sign-in"+back)

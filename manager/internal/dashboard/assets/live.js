@@ -21,6 +21,18 @@
     status.classList.toggle("bad", !live);
   };
 
+  // A manager of another version has other styles and scripts: the page is loaded
+  // anew, with what was typed. Not again and again while managers of two versions
+  // answer.
+  const version = () => document.getElementById("clock").dataset.version;
+  const loaded = version();
+  const renew = () => {
+    if (version() === loaded || Date.now() - Number(sessionStorage.getItem("renewed")) < 60000) return;
+    sessionStorage.setItem("renewed", Date.now());
+    window.keepTyped();
+    location.reload();
+  };
+
   // concerns tells whether an event is about something that the page shows.
   const concerns = (kind, data) => {
     if (kind === "reset" || topics.has("all")) return true;
@@ -50,11 +62,13 @@
         headers: { "X-Refresh": "1" }, cache: "no-store", redirect: "error", signal: AbortSignal.timeout(patience),
       });
       if (answer.status === 401) {
+        window.keepTyped();
         location.assign(status.dataset.signIn + "?next=" + encodeURIComponent(location.pathname.slice(status.dataset.prefix.length) + location.search));
         return;
       }
       if (answer.status >= 500) throw new Error(answer.status);
       await htmx.swap({ sourceElement: document.body, target: "#content", swap: "innerMorph", text: await answer.text() });
+      renew();
       failed = false;
       last = window.managerTime();
     } catch {

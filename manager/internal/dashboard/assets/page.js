@@ -31,6 +31,42 @@
 
   document.querySelector(".faults")?.focus();
 
+  // What was typed outlives a session that has ended meanwhile: it is kept in this
+  // tab while its person signs in again, and put back, not sent. Passwords are not.
+  const user = document.querySelector(".who a")?.textContent;
+  const key = "typed";
+  const inputs = (form) => [...form.elements].filter((e) => e.name && e.type !== "password");
+  const state = (e) => [e.name, e.value, Boolean(e.checked)];
+  const keep = (form, away) => {
+    sessionStorage.setItem(key, JSON.stringify({ user, away, at: location.pathname + location.search, form: [...document.forms].indexOf(form), fields: inputs(form).map(state) }));
+  };
+  const changed = (e) => e.type !== "hidden" && (e.options ? [...e.options].some((o) => o.selected !== o.defaultSelected) : e.checked !== e.defaultChecked || e.value !== e.defaultValue);
+  window.keepTyped = () => {
+    const form = [...document.forms].find((f) => inputs(f).some(changed));
+    if (form) keep(form, true);
+  };
+  document.addEventListener("submit", (event) => { if (user && event.target.method === "post") keep(event.target, false); });
+  const putBack = () => {
+    const kept = JSON.parse(sessionStorage.getItem(key));
+    if (!kept) return;
+    if (!user) { // to be signed in: what was sent was not taken
+      sessionStorage.setItem(key, JSON.stringify({ ...kept, away: true }));
+      return;
+    }
+    sessionStorage.removeItem(key);
+    const form = document.forms[kept.form];
+    if (!kept.away || kept.user !== user || kept.at !== location.pathname + location.search || !form) return;
+    const fields = inputs(form);
+    if (fields.map((e) => e.name).join() !== kept.fields.map(([name]) => name).join() || JSON.stringify(fields.map(state)) === JSON.stringify(kept.fields)) return;
+    fields.forEach((e, i) => { [, e.value, e.checked] = kept.fields[i]; });
+    const note = document.createElement("p");
+    note.className = "notice";
+    note.setAttribute("role", "status");
+    note.textContent = "What you had typed is here again. It was not sent yet.";
+    form.before(note);
+  };
+  putBack();
+
   // What is shown once was made by a form: a reload is not to send that again.
   const made = document.querySelector("[data-address]");
   if (made) history.replaceState(null, "", made.dataset.address);
