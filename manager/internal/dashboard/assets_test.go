@@ -28,7 +28,7 @@ func TestAManagerWithoutAssetsSaysSo(t *testing.T) {
 	answer := httptest.NewRecorder()
 	c, _ := gin.CreateTestContext(answer)
 	c.Request = httptest.NewRequest("GET", "/agents", nil)
-	d.showError(c, 200, "title", "text")
+	d.show(c, 200, d.errorPage("title", "text"))
 	if answer.Code != 503 || !strings.Contains(answer.Body.String(), "Run `make assets`") || strings.Contains(answer.Body.String(), "<html") {
 		t.Errorf("%d %s", answer.Code, answer.Body)
 	}

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/a-h/templ"
 	"github.com/gin-gonic/gin"
 
 	"opensource.internal/manager/internal/auth"
@@ -41,9 +42,8 @@ type dashboard struct {
 	pages     map[string]bool // the routes that can be opened, not only be sent to
 }
 
-// Register adds the pages to a router and returns the one for pages that do
-// not exist.
-func Register(engine *gin.Engine, o Options) (notFound gin.HandlerFunc) {
+// Register adds the pages to a router and returns those that no route leads to.
+func Register(engine *gin.Engine, o Options) Pages {
 	d := &dashboard{store: o.Store, auth: o.Auth, snapshots: o.Snapshots, notifier: o.Notifier, log: o.Log, publicURL: o.PublicURL, version: o.Version, about: o.About, assets: loadAssets(), pages: map[string]bool{}}
 	if o.PublicURL != nil {
 		d.prefix = o.PublicURL.Path
@@ -111,7 +111,36 @@ func Register(engine *gin.Engine, o Options) (notFound gin.HandlerFunc) {
 	for _, route := range engine.Routes() {
 		d.pages[route.Path] = d.pages[route.Path] || route.Method == http.MethodGet
 	}
-	return d.notFound
+	return Pages{d}
+}
+
+// Pages tell people why they get no page, where no route was taken.
+type Pages struct{ d *dashboard }
+
+// NotFound is for addresses without a page.
+func (p Pages) NotFound(w http.ResponseWriter, r *http.Request) {
+	frame := p.d.page("Not found")
+	if who, err := p.d.auth.Person(r.Context()); err == nil {
+		frame.User, frame.Admin = who.Name, who.Role.CanWrite()
+	}
+	p.d.answer(w, r, http.StatusNotFound, framed(frame, errorPage(frame, "There is no such page.")))
+}
+
+// CrossOrigin is for a form that seems to come from elsewhere.
+func (p Pages) CrossOrigin(w http.ResponseWriter, r *http.Request) {
+	p.d.answer(w, r, http.StatusForbidden, p.d.errorPage("Not allowed",
+		"This was sent by a page of another address, so nothing was done. If it was a page of this manager, PUBLIC_URL is not the address in your browser: an administrator has to mend that on its host."))
+}
+
+// Refuse is for what could not be done; nil stands for what is logged already.
+func (p Pages) Refuse(w http.ResponseWriter, r *http.Request, err error) {
+	if err == nil {
+		p.d.answer(w, r, http.StatusInternalServerError, p.d.errorPage(somethingWrong, itsLog))
+		return
+	}
+	if status, title, text := p.d.explain(r, err); status != 0 {
+		p.d.answer(w, r, status, p.d.errorPage(title, text))
+	}
 }
 
 // form is a page with a form for administrators, which goes to where it is.
@@ -141,16 +170,10 @@ func (d *dashboard) goTo(c *gin.Context, path string) {
 
 // fault shows what went wrong to who is not signed in.
 func (d *dashboard) fault(c *gin.Context, act string, err error) {
-	if status, title, text := d.explain(c, fmt.Errorf("%s: %w", act, err)); status != 0 {
-		d.showError(c, status, title, text)
-	}
+	Pages{d}.Refuse(c.Writer, c.Request, fmt.Errorf("%s: %w", act, err))
 }
 
-func (d *dashboard) showError(c *gin.Context, status int, title, text string) {
+func (d *dashboard) errorPage(title, text string) templ.Component {
 	p := d.page(title)
-	d.show(c, status, framed(p, errorPage(p, text)))
-}
-
-func (d *dashboard) notFound(c *gin.Context) {
-	d.showError(c, http.StatusNotFound, "Not found", "There is no such page.")
+	return framed(p, errorPage(p, text))
 }

@@ -387,7 +387,7 @@ func (v *visit) typed() (url.Values, error) {
 // unreadError is a form that was not read: too slow, too large, or none.
 type unreadError struct{ Status int }
 
-func (*unreadError) Error() string { return unreadForm }
+func (e *unreadError) Error() string { return unreadForm(e.Status) }
 
 // vanishing is a deletion to be confirmed. It names what goes with the record.
 type vanishing struct {

@@ -18,7 +18,7 @@ import (
 func TestFormsThatAreNotRead(t *testing.T) {
 	s := servertest.Start(t, servertest.Options{})
 	cookie := signIn(t, s)
-	shows(t, submit(t, s, "/sites/new", cookie, url.Values{"name": {strings.Repeat("a", 1<<17)}}), http.StatusBadRequest, "The form could not be read.")
+	shows(t, submit(t, s, "/sites/new", cookie, url.Values{"name": {strings.Repeat("a", 1<<17)}}), http.StatusRequestEntityTooLarge, "larger than 64 KiB")
 
 	connection, err := net.Dial("tcp", strings.TrimPrefix(s.URL, "http://"))
 	if err != nil {
@@ -33,7 +33,7 @@ func TestFormsThatAreNotRead(t *testing.T) {
 	}
 	defer answer.Body.Close()
 	body, err := io.ReadAll(answer.Body)
-	if err != nil || answer.StatusCode != http.StatusRequestTimeout || !strings.Contains(string(body), "The form could not be read.") {
+	if err != nil || answer.StatusCode != http.StatusRequestTimeout || !strings.Contains(string(body), "did not arrive within 5 seconds") {
 		t.Errorf("%d %s, %v", answer.StatusCode, body, err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -198,7 +199,7 @@ func (v *visit) goTo(path, done string) error {
 
 // fail shows why there is no page.
 func (v *visit) fail(err error) {
-	status, title, text := v.d.explain(v.Context, err)
+	status, title, text := v.d.explain(v.Request, err)
 	switch {
 	case status == 0:
 		return // nobody waits
@@ -210,13 +211,13 @@ func (v *visit) fail(err error) {
 
 // explain says what an error means to people. What is no more than a fault of
 // the manager is logged, and not told.
-func (d *dashboard) explain(c *gin.Context, err error) (status int, title, text string) {
+func (d *dashboard) explain(r *http.Request, err error) (status int, title, text string) {
 	var inUse *store.InUseError
 	var conflict *store.ConflictError
 	var invalid *store.InvalidError
 	var unread *unreadError
 	switch {
-	case c.Request.Context().Err() != nil:
+	case r.Context().Err() != nil:
 		return 0, "", "" // that a browser did not wait is no fault
 	case errors.Is(err, store.ErrNotFound):
 		return http.StatusNotFound, "Not found", "There is no such page. What it was about may have been deleted meanwhile."
@@ -225,18 +226,23 @@ func (d *dashboard) explain(c *gin.Context, err error) (status int, title, text 
 	case errors.As(err, &invalid):
 		return http.StatusBadRequest, "Not understood", "The address asks for something that there is not: " + invalid.Error() + "."
 	case errors.As(err, &unread):
-		return unread.Status, "Not read", unreadForm
+		return unread.Status, "Not read", unread.Error()
 	case errors.As(err, &inUse):
 		return http.StatusConflict, "In use", inUse.Error() + "."
 	case errors.As(err, &conflict):
 		return http.StatusConflict, "Not possible as things stand", conflict.Error() + "."
 	}
-	d.log.Error("answer page", "path", c.FullPath(), "err", err)
+	auth.RequestOf(r.Context()).Logger().Error("answer page", "err", err)
 	if store.Unavailable(err) {
-		return http.StatusServiceUnavailable, "Not available", "The manager's database cannot be used at the moment. Its log says why."
+		return http.StatusServiceUnavailable, "Not available", "The manager's database cannot be used at the moment, so nothing was changed. Agents go on with what they have. The log says why: journalctl -u opensource-manager"
 	}
-	return http.StatusInternalServerError, "Something went wrong", "The manager could not do this. Its log says why."
+	return http.StatusInternalServerError, somethingWrong, itsLog
 }
+
+const (
+	somethingWrong = "Something went wrong"
+	itsLog         = "The manager could not do this. Its log says why: journalctl -u opensource-manager"
+)
 
 // RefreshHeader is sent by an open page that asks for its content again.
 const RefreshHeader = "X-Refresh"
@@ -312,28 +318,33 @@ func (d *dashboard) cookie(name, value, path string, lasts time.Duration) *http.
 
 // show writes a whole answer, or a fault if it cannot be made.
 func (d *dashboard) show(c *gin.Context, status int, content templ.Component) {
+	d.answer(c.Writer, c.Request, status, content)
+}
+
+func (d *dashboard) answer(w http.ResponseWriter, r *http.Request, status int, content templ.Component) {
 	if len(d.assets.missing) > 0 {
-		c.String(http.StatusServiceUnavailable, "This manager was built without the files of its pages (%s).\nRun `make assets`, and build it again.\n", strings.Join(d.assets.missing, ", "))
+		http.Error(w, fmt.Sprintf("This manager was built without the files of its pages (%s).\nRun `make assets`, and build it again.", strings.Join(d.assets.missing, ", ")), http.StatusServiceUnavailable)
 		return
 	}
 	var body bytes.Buffer
-	if err := content.Render(c.Request.Context(), &body); err != nil {
-		if c.Request.Context().Err() == nil {
-			d.log.Error("make page", "path", c.FullPath(), "err", err)
-			http.Error(c.Writer, "The manager could not make this page. Its log says why.", http.StatusInternalServerError)
+	if err := content.Render(r.Context(), &body); err != nil {
+		if r.Context().Err() == nil {
+			auth.RequestOf(r.Context()).Logger().Error("make page", "err", err)
+			http.Error(w, "The manager could not make this page. Its log says why.", http.StatusInternalServerError)
 		}
 		return
 	}
-	c.Header("Content-Type", "text/html; charset=utf-8")
-	c.Header("Cache-Control", "no-store")
-	c.Header("Vary", "Accept-Encoding")
+	header := w.Header()
+	header.Set("Content-Type", "text/html; charset=utf-8")
+	header.Set("Cache-Control", "no-store")
+	header.Set("Vary", "Accept-Encoding")
 	answer := body.Bytes()
-	if takesGzip(c.Request) {
-		c.Header("Content-Encoding", "gzip")
+	if takesGzip(r) {
+		header.Set("Content-Encoding", "gzip")
 		answer = zip(answer, gzip.BestSpeed)
 	}
-	c.Status(status)
-	if _, err := c.Writer.Write(answer); err != nil && c.Request.Context().Err() == nil {
-		d.log.Warn("write page", "path", c.FullPath(), "err", err)
+	w.WriteHeader(status)
+	if _, err := w.Write(answer); err != nil && r.Context().Err() == nil {
+		auth.RequestOf(r.Context()).Logger().Warn("write page", "err", err)
 	}
 }

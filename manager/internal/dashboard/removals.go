@@ -130,7 +130,7 @@ func (d *dashboard) confirm(v *visit) error {
 		refused = http.StatusBadRequest
 	}
 	if refused != 0 {
-		return v.show(refused, p, errorPage(p, unreadForm))
+		return v.show(refused, p, errorPage(p, unreadForm(refused)))
 	}
 	current, err := d.snapshots.ConfirmRemovals(v.Request.Context(), agent.SiteID, v.Who.Name, v.Request.PostForm.Get("etag"))
 	var changed *store.ConflictError

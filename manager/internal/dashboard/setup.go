@@ -65,7 +65,7 @@ func (d *dashboard) setUp(c *gin.Context) {
 	var wanted firstAccount
 	f := &form{Fields: setupFields(&wanted)}
 	if refused := readForm(c); refused != 0 {
-		f.Faults = []string{unreadForm}
+		f.Faults = []string{unreadForm(refused)}
 		d.showSetup(c, refused, f)
 		return
 	}

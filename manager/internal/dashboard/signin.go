@@ -18,7 +18,15 @@ import (
 const formTimeout = 5 * time.Second
 
 // unreadForm is what people are told whose form was not read.
-const unreadForm = "The form could not be read. Please try again."
+func unreadForm(status int) string {
+	switch status {
+	case http.StatusRequestTimeout:
+		return "The form could not be read: it did not arrive within 5 seconds. Go back, and send it again."
+	case http.StatusRequestEntityTooLarge:
+		return "The form could not be read: it is larger than 64 KiB. Go back, and shorten it."
+	}
+	return "The form could not be read. Go back, and send it again."
+}
 
 // readForm reads the form of a request. It returns the status of the answer if
 // there is none to be read, else 0.
@@ -27,6 +35,7 @@ func readForm(c *gin.Context) (refused int) {
 	c.Request.Body = http.MaxBytesReader(c.Writer, c.Request.Body, maxForm)
 	err := c.Request.ParseForm()
 	var network net.Error
+	var tooLarge *http.MaxBytesError
 	switch {
 	case err == nil:
 		return 0
@@ -35,6 +44,8 @@ func readForm(c *gin.Context) (refused int) {
 		// The server counts the client as gone, which still waits for its answer.
 		c.Request = c.Request.WithContext(context.WithoutCancel(c.Request.Context()))
 		return http.StatusRequestTimeout
+	case errors.As(err, &tooLarge):
+		return http.StatusRequestEntityTooLarge
 	}
 	return http.StatusBadRequest
 }
@@ -79,7 +90,7 @@ func (d *dashboard) showSignIn(c *gin.Context, status int, form signInForm) {
 
 func (d *dashboard) signIn(c *gin.Context) {
 	if refused := readForm(c); refused != 0 {
-		d.showSignIn(c, refused, signInForm{Problem: unreadForm})
+		d.showSignIn(c, refused, signInForm{Problem: unreadForm(refused)})
 		return
 	}
 	name, back := c.Request.PostForm.Get("name"), c.Request.PostForm.Get("next")

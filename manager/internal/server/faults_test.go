@@ -21,6 +21,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"opensource.internal/manager/internal/api"
 	"opensource.internal/manager/internal/auth"
 	"opensource.internal/manager/internal/config"
 	"opensource.internal/manager/internal/inventory"
@@ -336,7 +337,7 @@ func TestPanickingHandlers(t *testing.T) {
 	var log bytes.Buffer
 	logger := slog.New(slog.NewTextHandler(&log, nil))
 	a := auth.New(auth.Options{Store: s, Log: logger})
-	engine := newEngine()
+	engine := newEngine(api.Panicked)
 	engine.POST("/api/v1/at-once", func(c *gin.Context) {
 		_ = s.Atomically(c.Request.Context(), func(ctx context.Context) error {
 			_, err := s.CreateSite(ctx, inventory.Site{Name: "unfinished"})

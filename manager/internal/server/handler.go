@@ -36,29 +36,37 @@ type parts struct {
 // newHandler is everything between the connection and the handlers, from the
 // outside in.
 func newHandler(c config.Config, version string, p parts) http.Handler {
-	handler := withSessions(p.auth, newRouter(c, version, p))
-	handler = sameOrigin(c.PublicURL, handler)
+	router, pages := newRouter(c, version, p)
+	handler := withSessions(p.auth, pages, router)
+	handler = sameOrigin(c.PublicURL, pages, handler)
 	handler = described(p.auth, p.metrics, p.log, headAsGet(handler))
 	return withoutPrefix(c.Prefix(), handler) // what is within knows paths by their own names
 }
 
 // newRouter holds the routes of the API and of the pages.
-func newRouter(c config.Config, version string, p parts) http.Handler {
-	engine := newEngine()
+func newRouter(c config.Config, version string, p parts) (http.Handler, dashboard.Pages) {
+	var pages dashboard.Pages
+	engine := newEngine(func(w http.ResponseWriter, r *http.Request) {
+		if wantsPage(r) {
+			pages.Refuse(w, r, nil)
+			return
+		}
+		api.Panicked(w, r)
+	})
 	engine.GET("/metrics", forReaders(p.auth, p.metrics.Handler()))
 	checkIn := api.NewCheckIn(api.CheckInOptions{Store: p.store, Snapshots: p.snapshots, Authorize: p.auth.AuthorizeCheckIn, Log: p.log})
 	api.Register(engine, api.Options{
 		Store: p.store, Auth: p.auth, Snapshots: p.snapshots, CheckIn: checkIn, Live: p.live, Notifier: p.notifier, Log: p.log, PublicURL: c.PublicURL, Version: version,
 	})
-	noPage := dashboard.Register(engine, dashboard.Options{Store: p.store, Auth: p.auth, Snapshots: p.snapshots, Notifier: p.notifier, Log: p.log, PublicURL: c.PublicURL, Version: version, About: aboutOf(c, p.lease)})
+	pages = dashboard.Register(engine, dashboard.Options{Store: p.store, Auth: p.auth, Snapshots: p.snapshots, Notifier: p.notifier, Log: p.log, PublicURL: c.PublicURL, Version: version, About: aboutOf(c, p.lease)})
 	engine.NoRoute(func(c *gin.Context) {
-		if isAPI(c.Request.URL) || !strings.Contains(c.GetHeader("Accept"), "text/html") {
-			api.NoRoute(c.Writer, c.Request)
+		if wantsPage(c.Request) {
+			pages.NotFound(c.Writer, c.Request)
 			return
 		}
-		noPage(c)
+		api.NoRoute(c.Writer, c.Request)
 	})
-	return engine
+	return engine, pages
 }
 
 // aboutOf is what the pages tell of how the manager was set up.
@@ -76,17 +84,24 @@ func aboutOf(c config.Config, lease *store.Lease) dashboard.About {
 	return about
 }
 
-// newEngine is the router before it has routes.
-func newEngine() *gin.Engine {
+// newEngine is the router before it has routes. What panics is answered by
+// panicked.
+func newEngine(panicked http.HandlerFunc) *gin.Engine {
 	gin.SetMode(gin.ReleaseMode)
 	engine := gin.New()
 	_ = engine.SetTrustedProxies(nil) // cannot fail without proxies; ours are in auth
 	engine.ForwardedByClientIP = false
 	engine.RedirectTrailingSlash = false
 	engine.HandleMethodNotAllowed = true
-	engine.Use(noteRoute, gin.CustomRecoveryWithWriter(nil, recovered))
+	engine.Use(noteRoute, gin.CustomRecoveryWithWriter(nil, recoverWith(panicked)))
 	engine.NoMethod(func(c *gin.Context) { api.NoMethod(c.Writer, c.Request) })
 	return engine
+}
+
+// wantsPage reports whether a browser asks for a page: programs get the errors of
+// the API.
+func wantsPage(r *http.Request) bool {
+	return !isAPI(r.URL) && strings.Contains(r.Header.Get("Accept"), "text/html")
 }
 
 func isAPI(u *url.URL) bool { return u.Path == "/api" || strings.HasPrefix(u.Path, "/api/") }
@@ -119,22 +134,30 @@ func isCheckIn(r *http.Request) bool {
 	return r.Method == http.MethodPost && r.URL.Path == "/api/v1/agents"
 }
 
-// recovered answers a request whose handler has panicked. Half an answer must not
+// recoverWith answers a request whose handler has panicked. Half an answer must not
 // look like a whole one: it ends with its connection.
-func recovered(c *gin.Context, cause any) {
-	auth.RequestOf(c.Request.Context()).Logger().Error("handler panicked", "cause", cause, "stack", string(debug.Stack()))
-	if c.Writer.Written() {
-		panic(http.ErrAbortHandler)
+func recoverWith(answer http.HandlerFunc) gin.RecoveryFunc {
+	return func(c *gin.Context, cause any) {
+		auth.RequestOf(c.Request.Context()).Logger().Error("handler panicked", "cause", cause, "stack", string(debug.Stack()))
+		if c.Writer.Written() {
+			panic(http.ErrAbortHandler)
+		}
+		answer(c.Writer, c.Request)
+		c.Abort()
 	}
-	api.Panicked(c.Writer, c.Request)
-	c.Abort()
 }
 
 // withSessions loads the session of whoever may have one. Check-ins never do:
 // they stay out, so that none can create or use a session. Whether the manager
 // lives must not depend on the database, in which sessions are.
-func withSessions(a *auth.Auth, next http.Handler) http.Handler {
-	a.OnSessionError(api.Refuse)
+func withSessions(a *auth.Auth, pages dashboard.Pages, next http.Handler) http.Handler {
+	a.OnSessionError(func(w http.ResponseWriter, r *http.Request, err error) {
+		if wantsPage(r) {
+			pages.Refuse(w, r, err)
+			return
+		}
+		api.Refuse(w, r, err)
+	})
 	people := a.Sessions(next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if isCheckIn(r) || r.URL.Path == "/api/v1/health/live" {
@@ -146,12 +169,18 @@ func withSessions(a *auth.Auth, next http.Handler) http.Handler {
 }
 
 // sameOrigin refuses what a page of another origin makes a browser send.
-func sameOrigin(public *url.URL, next http.Handler) http.Handler {
+func sameOrigin(public *url.URL, pages dashboard.Pages, next http.Handler) http.Handler {
 	protection := http.NewCrossOriginProtection()
 	if public != nil {
 		_ = protection.AddTrustedOrigin(public.Scheme + "://" + public.Host) // checked by config
 	}
-	protection.SetDenyHandler(http.HandlerFunc(api.CrossOrigin))
+	protection.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if wantsPage(r) {
+			pages.CrossOrigin(w, r)
+			return
+		}
+		api.CrossOrigin(w, r)
+	}))
 	return protection.Handler(next)
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"opensource.internal/manager/internal/api"
 	"opensource.internal/manager/internal/auth"
 	"opensource.internal/manager/internal/metrics"
 )
@@ -17,7 +18,7 @@ import (
 func TestPanicIsAnsweredAndLogged(t *testing.T) {
 	gin.SetMode(gin.ReleaseMode)
 	engine := gin.New()
-	engine.Use(gin.CustomRecoveryWithWriter(nil, recovered))
+	engine.Use(gin.CustomRecoveryWithWriter(nil, recoverWith(api.Panicked)))
 	engine.GET("/", func(*gin.Context) { panic("the cause") })
 	var log bytes.Buffer
 	handler := described(auth.New(auth.Options{}), metrics.New(metrics.Options{}), slog.New(slog.NewTextHandler(&log, nil)), engine)
