@@ -97,8 +97,8 @@ var restricted = []struct {
 		by: []string{"internal/manifest"},
 	},
 	{
-		what: module + "/internal/manifest", why: "manifests are applied by the program and the API",
-		by: []string{"internal/manifest", "internal/api", "cmd/opensource-manager"},
+		what: module + "/internal/manifest", why: "manifests are applied by the program and the API, and inventories set back by the pages, too",
+		by: []string{"internal/manifest", "internal/api", "internal/dashboard", "cmd/opensource-manager"},
 	},
 	{
 		what: "github.com/nicholas-fedor/shoutrrr", why: "only notifications are sent by it",

@@ -76,6 +76,7 @@ func describeHeld(pin *store.Pin, waiting int, now time.Time) string {
 // concerns.
 type pendingView struct {
 	SiteID     int64
+	Served     int64  // what agents get
 	Words      string // how it stands
 	Waiting    int
 	ETag       string
@@ -157,7 +158,7 @@ func (d *dashboard) showPending(v *visit, status int, s store.Site, f *form, cha
 	if err != nil {
 		return err
 	}
-	view := pendingView{SiteID: s.ID, ETag: now.ETag, Waiting: len(snapshot.Unpublished(served, now)), Form: f, Changed: changed}
+	view := pendingView{SiteID: s.ID, Served: current.Number, ETag: now.ETag, Waiting: len(snapshot.Unpublished(served, now)), Form: f, Changed: changed}
 	view.Words = describePending(s, current.Pin, view.Waiting, published)
 	view.CanPublish = v.canWrite() && s.Publishing == inventory.PublishManual && view.Waiting > 0 && published == nil
 	if view.Diff, err = d.compare(ctx, s, served, now); err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"opensource.internal/agent/checkin"
 	"opensource.internal/manager/internal/inventory"
+	"opensource.internal/manager/internal/prose"
 	"opensource.internal/manager/internal/revision"
 	"opensource.internal/manager/internal/snapshot"
 	"opensource.internal/manager/internal/store"
@@ -150,7 +151,7 @@ func (b *settingBack) proven() bool {
 func (b *settingBack) lost() error {
 	reason := fmt.Sprintf("what was changed since revision %d is not in the audit log as a whole", b.row.Number)
 	if b.then.Since != nil {
-		reason += ", which goes back to " + b.then.Since.UTC().Format("2006-01-02 15:04 UTC")
+		reason += ", which goes back to " + prose.Minute(*b.then.Since)
 	}
 	return &RefusedError{[]string{reason + ": the inventory cannot be set back to it. Agents can still be given exactly that revision: pin it"}}
 }
@@ -173,7 +174,7 @@ func (b *settingBack) setBackSite() {
 	b.changes.Sites = []*store.SiteChange{c}
 	if b.then.Since != nil {
 		b.leave("what agents do not see, such as an owner, and was changed before %s stays as it is: the audit log goes back no further",
-			b.then.Since.UTC().Format("2006-01-02 15:04 UTC"))
+			prose.Minute(*b.then.Since))
 	}
 }
 
