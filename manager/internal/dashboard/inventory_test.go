@@ -418,13 +418,7 @@ func TestHostileInventory(t *testing.T) {
 func TestEachFormInABrowser(t *testing.T) {
 	s, cookie := inventory(t)
 	b := browse(t, s, cookie)
-	type typed map[string]string
-	for _, form := range []struct {
-		path         string
-		bad, mended  typed
-		field, fault string
-		button, done string
-	}{
+	for _, form := range []tried{
 		{"/sites/1/nodes/new", typed{"name": "web"}, typed{"name": "pve2"}, "name", "already in use", "Create the node", `The node "pve2" was created.`},
 		{"/nodes/1/edit", typed{"ipv4Address": "192.0.2.101"}, typed{"ipv4Address": "192.0.2.11"}, "ipv4Address", "already in use", "Save", "IPv4 address: 192.0.2.11 (was: 192.0.2.10)"},
 		{"/sites/1/containers/new?node=1", typed{"hostname": "db", "macAddress": "02:00:00:00:00:01"}, typed{"macAddress": "02:00:00:00:00:02"}, "macAddress", "already in use", "Create the container", `The container "db" was created.`},
@@ -438,22 +432,7 @@ func TestEachFormInABrowser(t *testing.T) {
 		{"/domains/new", typed{"name": "-"}, typed{"name": "example.org"}, "name", "is not a", "Create the domain", "The domain example.org was created."},
 		{"/domains/1/edit", typed{"authServer": "nowhere"}, typed{"authServer": "http://192.0.2.20:4180"}, "authServer", "nowhere", "Save", "Sign-in server: http://192.0.2.20:4180 (was: not set)"},
 	} {
-		b.open(t, form.path)
-		for field, text := range form.bad {
-			b.fill(t, field, text)
-		}
-		b.press(t, form.button)
-		b.forgive() // the browser tells the status of the refused form
-		b.until(t, `document.activeElement.classList.contains("faults")`)
-		told := eval[string](t, b, fmt.Sprintf(`document.getElementById("field-%s-fault").textContent + document.getElementById("field-%[1]s").getAttribute("aria-invalid")`, form.field))
-		if !strings.Contains(told, form.fault) || !strings.HasSuffix(told, "true") {
-			t.Errorf("%s: %s", form.path, told)
-		}
-		for field, text := range form.mended {
-			b.fill(t, field, text)
-		}
-		b.press(t, form.button)
-		b.reads(t, form.done)
+		form.inBrowser(t, b)
 	}
 }
 
