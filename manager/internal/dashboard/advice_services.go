@@ -60,7 +60,7 @@ func serviceProblems(s serviceDetail, a store.Agent, site store.Site, canWrite b
 		add(warn, s.Name+" is on hold", "Somebody keeps the agent off it: no change, repair or reload is made there until the hold ends.",
 			step{Text: s.Held}, step{Text: "End it earlier, on the host:", Command: "sudo opensource-agent release " + s.Name})
 	case report.Outcome == checkin.OutcomeSkipped:
-		add(neutral, s.Name+" is not managed", "Message: "+cmp.Or(report.Message, "none"),
+		add(warn, s.Name+" is not managed", "Message: "+cmp.Or(report.Message, "none"),
 			step{Text: "If it is to be managed, give the site what the message names:", Path: sitePath(site.ID), Link: "Site " + site.Name})
 	}
 	if len(s.Drift) > 0 {

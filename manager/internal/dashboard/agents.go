@@ -412,7 +412,11 @@ func notesOf(a store.Agent, now time.Time) []note {
 		}
 	}
 	if pairs := certificateWarnings(a, now); len(pairs) > 0 {
-		notes = append(notes, note{Badge: badge{prose.Counted(len(pairs), "certificate"), warn}, Text: strings.Join(pairs, " ")})
+		class := warn
+		if slices.ContainsFunc(describeCertificates(a.Report.Certificates, now), func(c certificateView) bool { return c.Class == bad }) {
+			class = bad // as on the agent's page
+		}
+		notes = append(notes, note{Badge: badge{prose.Counted(len(pairs), "certificate"), class}, Text: strings.Join(pairs, " ")})
 	}
 	for _, w := range hostWarnings(a) {
 		notes = append(notes, note{Badge: badge{"check-in", warn}, Text: w})

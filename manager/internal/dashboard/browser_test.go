@@ -231,7 +231,7 @@ func checkAccessible(t *testing.T, b *tab) {
 				ID, Help string
 				Nodes    []struct{ HTML, FailureSummary string }
 			}
-			b.do(t, chromedp.Evaluate(`axe.run(document, {resultTypes: ["violations"]}).then((found) => found.violations)`, &found,
+			b.do(t, chromedp.Evaluate(`axe.run(document, {resultTypes: ["violations"], rules: {"target-size": {enabled: true}}}).then((found) => found.violations)`, &found,
 				func(p *runtime.EvaluateParams) *runtime.EvaluateParams { return p.WithAwaitPromise(true) }))
 			for _, violation := range found {
 				for _, node := range violation.Nodes {

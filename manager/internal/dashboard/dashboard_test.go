@@ -175,7 +175,7 @@ func TestNothingInlineAndAStrictPolicy(t *testing.T) {
 	held := newHeldBackSite(t, nil)
 	hostile := newAgentSite(t)
 	agent := hostile.hostile(t)
-	inline := regexp.MustCompile(`(?i)<script(?: defer)?>|<style|\son[a-z]+=["']|\sstyle=|javascript:[^a]|https?://`)
+	inline := regexp.MustCompile(`(?i)<script(?: defer)?>|<script src="[^"]*">|<style|\son[a-z]+=["']|\sstyle=|javascript:[^a]|https?://`)
 	for _, page := range []struct {
 		of           *servertest.Server
 		path, cookie string

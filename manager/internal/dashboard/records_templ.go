@@ -922,7 +922,7 @@ func facts(p page, all []detail) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				var templ_7745c5c3_Var42 = []any{templ.KV("wide", d.Wide)}
+				var templ_7745c5c3_Var42 = []any{templ.KV("wide", d.Wide || len(d.Text) > 48)}
 				templ_7745c5c3_Err = templ.RenderCSSItems(ctx, templ_7745c5c3_ElementWriter, templ_7745c5c3_Var42...)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err

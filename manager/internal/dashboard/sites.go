@@ -38,7 +38,7 @@ func siteFields(s *inventory.Site) []*field {
 		text("volumesRoot", "Folder of the volumes", &s.VolumesRoot).hint("If empty: " + inventory.DefaultVolumesRoot),
 		text("portRange", "External ports", &s.PortRange).hint("Ports are given to TCP and UDP services from here. If empty: " + inventory.DefaultPortRange),
 		choice("publishing", "Publishing", &s.Publishing,
-			option{inventory.PublishAuto, "Agents get every change with their next check-in"},
+			option{inventory.PublishAuto, "Every change, with the next check-in"},
 			option{inventory.PublishManual, "Changes wait until they are published"}),
 	}
 }

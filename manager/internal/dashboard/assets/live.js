@@ -82,7 +82,11 @@
   };
   fetchContent.at = Date.now();
 
+  // listen is told at its start that all may have changed, so nothing is missed
+  // between two streams.
   const listen = () => {
+    stream?.close();
+    if (document.hidden) return;
     stream = new EventSource(status.dataset.stream);
     stream.onopen = () => { listening = true; pause = 1000; say(); };
     for (const kind of ["reset", "site", "agent", "event"]) {
@@ -100,9 +104,18 @@
     };
   };
 
-  document.addEventListener("visibilitychange", () => { if (!document.hidden && (wanted || every)) refresh(); });
+  // Nobody looks: nothing is fetched, and no connection is held, of which a browser
+  // has few.
+  document.addEventListener("visibilitychange", () => {
+    if (document.hidden) {
+      stream?.close();
+      return;
+    }
+    listen();
+    refresh();
+  });
   // A page that comes back by the back button is old, and its stream has ended.
-  addEventListener("pagehide", () => stream.close());
+  addEventListener("pagehide", () => stream?.close());
   addEventListener("pageshow", (event) => { if (event.persisted) { listen(); refresh(); } });
   if (every) setInterval(refresh, every);
   listen();

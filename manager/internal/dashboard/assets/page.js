@@ -10,14 +10,15 @@
     const source = document.getElementById(button.dataset.copy);
     const label = button.querySelector("span") || button;
     const word = label.dataset.word || (label.dataset.word = label.textContent);
+    let done = "Copied";
     try {
       await navigator.clipboard.writeText("value" in source ? source.value : source.textContent.trim());
-      label.textContent = "Copied";
     } catch { // no clipboard without TLS: leave it selected
       getSelection().selectAllChildren(source);
-      label.textContent = "Press Ctrl+C";
+      done = "Press Ctrl+C";
     }
-    setTimeout(() => { label.textContent = word; }, 2000);
+    label.textContent = document.getElementById("said").textContent = done;
+    setTimeout(() => { label.textContent = word; document.getElementById("said").textContent = ""; }, 2000);
   });
 
   // "/" goes to the search of a page.
