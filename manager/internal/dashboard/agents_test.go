@@ -3,6 +3,7 @@ package dashboard_test
 import (
 	"bytes"
 	"compress/gzip"
+	"encoding/json"
 	"fmt"
 	"html"
 	"net/http"
@@ -185,6 +186,129 @@ func TestFiveThousandAgents(t *testing.T) {
 	looked(t, b, "agents-grouped")
 	b.open(t, "/agents")
 	looked(t, b, "agents-5000")
+}
+
+// TestTheFleetByKeyboard goes through 5,000 agents without a mouse: by state, sorted,
+// by site, page by page, to one of them and back; and sees one row follow.
+func TestTheFleetByKeyboard(t *testing.T) {
+	s := servertest.Start(t, servertest.Options{})
+	fleet(t, s, 5000)
+	b := browse(t, s, signIn(t, s))
+	b.open(t, "/agents")
+	// follow goes to a link or button by the tab key, and presses it.
+	follow := func(text string) {
+		t.Helper()
+		quoted, _ := json.Marshal(text)
+		for range 300 { // each row has two
+			if eval[bool](t, b, fmt.Sprintf("document.activeElement?.textContent.trim() === %s", quoted)) {
+				eval[bool](t, b, `window.isOld = true`)
+				b.do(t, chromedp.KeyEvent(kb.Enter))
+				b.until(t, `!window.isOld && document.readyState === "complete"`)
+				return
+			}
+			b.do(t, chromedp.KeyEvent(kb.Tab))
+		}
+		t.Fatalf("%q is not reached by the tab key", text)
+	}
+	first := func(host string) {
+		t.Helper()
+		if got := eval[string](t, b, `document.querySelector("tr[id^=agent-] a").textContent`); got != host {
+			t.Errorf("the first row is %s, not %s", got, host)
+		}
+	}
+	where := func(want string) {
+		t.Helper()
+		if got := eval[string](t, b, "location.pathname + location.search"); got != want {
+			t.Fatalf("on %s, not %s", got, want)
+		}
+	}
+
+	follow("10 failing")
+	where("/agents?state=failing")
+	b.reads(t, "5000 in all")
+	if n := eval[int](t, b, `document.querySelectorAll("tr[id^=agent-]").length`); n != 10 {
+		t.Errorf("%d rows", n)
+	}
+	if got := eval[string](t, b, `document.querySelector(".counts [aria-current=true]").textContent`); got != "10 failing" {
+		t.Errorf("%q is marked as chosen", got)
+	}
+	follow("Agent")
+	first("agent-0007")
+	follow("Agent")
+	first("agent-4507")
+	if got := eval[string](t, b, `document.querySelector("[aria-sort=descending]").textContent`); got != "Agent" {
+		t.Errorf("sorted by %q", got)
+	}
+	sorted := eval[string](t, b, "location.pathname + location.search")
+	follow("agent-4507")
+	b.reads(t, "unknown directive")
+	eval[bool](t, b, `(history.back(), true)`)
+	b.until(t, `location.pathname === "/agents" && document.readyState === "complete"`) // may be the page of before
+	where(sorted)
+	first("agent-4507")
+
+	follow("Show all")
+	follow("Group by site")
+	b.reads(t, "1–50 of 5000")
+	follow("Next")
+	b.reads(t, "51–100 of 5000")
+	if n := eval[int](t, b, `document.querySelectorAll("th[scope=rowgroup]").length`); n != 1 {
+		t.Errorf("%d sites on a page of one", n)
+	}
+	follow("Not by site")
+	for range 100 {
+		if eval[bool](t, b, `document.activeElement.id === "site"`) {
+			break
+		}
+		b.do(t, chromedp.KeyEvent(kb.Tab))
+	}
+	b.do(t, chromedp.KeyEvent(strings.Repeat(kb.ArrowDown, 43))) // "All sites" is before the first
+	follow("Search")
+	b.reads(t, "1–50 of 100")
+	if hosts := eval[string](t, b, `[...document.querySelectorAll("tr[id^=agent-] th a")].map((a) => a.textContent.slice(0, 8)).filter((h) => h !== "agent-42").join()`); hosts != "" {
+		t.Errorf("of another site: %s", hosts)
+	}
+}
+
+// TestOneRowOfManyFollows: the others stay what they are, and nothing is read out
+// for it.
+func TestOneRowOfManyFollows(t *testing.T) {
+	s := servertest.Start(t, servertest.Options{})
+	fleet(t, s, 5000)
+	b := browse(t, s, signIn(t, s))
+	b.open(t, "/agents?sort=host")
+	b.until(t, `document.getElementById("live").textContent === "Live"`)
+	b.reads(t, "10 failing")
+	eval[bool](t, b, `(() => {
+		window.rows = [...document.querySelectorAll("tr[id^=agent-]")];
+		window.classes = rows.map((r) => r.className);
+		window.said = [];
+		new MutationObserver((found) => { for (const m of found) said.push(m.target.textContent); }).observe(document.getElementById("live"), { childList: true, characterData: true, subtree: true });
+		return true;
+	})()`)
+	if n := eval[int](t, b, `document.querySelectorAll("#content :is([aria-live], [role=status], [role=alert], [role=log], [role=timer])").length`); n != 0 {
+		t.Errorf("%d places within what changes by itself are read out", n)
+	}
+	failing := func(host string) {
+		t.Helper()
+		checkIn(t, s, checkin.Request{SiteID: 1, Hostname: host, CurrentTime: time.Now().Unix(), Services: map[string]checkin.ServiceReport{
+			"nginx": {State: "active", LastApply: checkin.ApplyFailure, Outcome: checkin.OutcomeRolledBack, Message: "bad"},
+		}})
+	}
+	failing("agent-0003")
+	b.reads(t, "11 failing")
+	failing("agent-0004")
+	b.reads(t, "12 failing")
+	b.reads(t, "1–50 of 5000")
+	if !eval[bool](t, b, `rows.length === 50 && rows.every((r) => r.isConnected)`) {
+		t.Error("rows were replaced")
+	}
+	if changed := eval[string](t, b, `rows.filter((r, i) => r.className !== classes[i] && r.classList.contains("bad")).map((r) => r.querySelector("a").textContent).join()`); changed != "agent-0003,agent-0004" {
+		t.Errorf("changed: %s", changed)
+	}
+	if said := eval[[]string](t, b, `said`); len(said) != 0 {
+		t.Errorf("read out: %q", said)
+	}
 }
 
 // BenchmarkAgentsPage is the time of a page of 5,000 agents (docs/performance.md).
