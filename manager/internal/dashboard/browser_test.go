@@ -50,13 +50,14 @@ func browse(t *testing.T, s *servertest.Server, cookie string) *tab {
 	return browseAt(t, s.URL, cookie)
 }
 
-func browseAt(t *testing.T, address, cookie string) *tab {
+// browseAt opens a tab on an address, with more options of the browser.
+func browseAt(t *testing.T, address, cookie string, more ...chromedp.ExecAllocatorOption) *tab {
 	t.Helper()
 	path, err := exec.LookPath("chromium")
 	if err != nil {
 		t.Skip("SKIPPED: chromium is not installed, so no page was looked at in a browser")
 	}
-	ctx, end := chromedp.NewExecAllocator(t.Context(), append(chromedp.DefaultExecAllocatorOptions[:],
+	ctx, end := chromedp.NewExecAllocator(t.Context(), append(append(chromedp.DefaultExecAllocatorOptions[:], more...),
 		chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.WindowSize(1280, 900),
 		chromedp.Flag("disable-component-update", true), chromedp.WSURLReadTimeout(time.Minute))...)
 	t.Cleanup(end)

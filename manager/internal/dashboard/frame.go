@@ -259,7 +259,7 @@ func (d *dashboard) askToSignIn(c *gin.Context) {
 		return
 	}
 	back := ""
-	if d.pages[c.FullPath()] && c.Request.URL.Path != "/agents" { // a form goes to where it is
+	if d.pages[c.FullPath()] && c.Request.URL.RequestURI() != "/agents" { // a form goes to where it is
 		back = "?" + url.Values{"next": {c.Request.URL.RequestURI()}}.Encode()
 	}
 	d.goTo(c, "/sign-in"+back)
