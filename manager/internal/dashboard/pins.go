@@ -1,6 +1,8 @@
 package dashboard
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -24,21 +26,21 @@ type pinView struct {
 
 // pinning is a pin, or the end of one, that is asked for.
 type pinning struct {
-	site    store.Site
-	served  snapshot.Version
-	current *snapshot.Current
-	to      snapshot.Version // what agents would get
+	site   store.Site
+	served snapshot.Version
+	pin    *store.Pin
+	to     snapshot.Version // what agents would get
 }
 
 // version names what agents get and would get, so that nobody changes what they
 // have not seen.
 func (p pinning) version() string {
-	return version([]any{p.served.ETag, p.served.Number, p.current.Pin, p.to.ETag})
+	return version([]any{p.served.ETag, p.served.Number, p.pin, p.to.ETag})
 }
 
 // askPin shows what agents would get with the revision of the address.
 func (d *dashboard) askPin(v *visit) error {
-	asked, err := d.pinningOf(v)
+	asked, err := d.pinningOf(v.Request.Context(), v, d.cached)
 	if err != nil {
 		return err
 	}
@@ -51,10 +53,6 @@ func reasonField(reason *string) []*field {
 }
 
 func (d *dashboard) pin(v *visit) error {
-	asked, err := d.pinningOf(v)
-	if err != nil {
-		return err
-	}
 	typed, err := v.typed()
 	if err != nil {
 		return err
@@ -64,12 +62,21 @@ func (d *dashboard) pin(v *visit) error {
 	if err := f.read(typed); err != nil {
 		return err
 	}
-	if f.Version != asked.version() {
-		return d.showPin(v, http.StatusConflict, asked, f, true)
+	var pin store.Pin
+	err = d.ifSeen(v, f.Version, d.pinningOf, func(ctx context.Context, asked pinning) (err error) {
+		pin, err = d.snapshots.Pin(ctx, asked.site.ID, asked.to.Number, reason)
+		return err
+	})
+	changed, status := errors.Is(err, errNotSeen), f.refused(err)
+	if changed {
+		status = http.StatusConflict
 	}
-	pin, err := d.snapshots.Pin(v.Request.Context(), asked.site.ID, asked.to.Number, reason)
-	if status := f.refused(err); status != 0 {
-		return d.showPin(v, status, asked, f, false)
+	if status != 0 {
+		asked, err := d.pinningOf(v.Request.Context(), v, d.cached)
+		if err != nil {
+			return err
+		}
+		return d.showPin(v, status, asked, f, changed)
 	}
 	if err != nil {
 		return err
@@ -80,8 +87,8 @@ func (d *dashboard) pin(v *visit) error {
 
 // pinningOf is the pin that the address asks for: to the revision that it names,
 // or to what agents get now.
-func (d *dashboard) pinningOf(v *visit) (pinning, error) {
-	asked, err := d.served(v)
+func (d *dashboard) pinningOf(ctx context.Context, v *visit, serving serving) (pinning, error) {
+	asked, err := d.servedAt(ctx, v, serving)
 	if err != nil {
 		return pinning{}, err
 	}
@@ -91,19 +98,53 @@ func (d *dashboard) pinningOf(v *visit) (pinning, error) {
 		if err != nil || number <= 0 {
 			return pinning{}, store.ErrNotFound
 		}
-		if asked.to, err = d.snapshots.Revision(v.Request.Context(), asked.site.ID, number); err != nil {
+		if asked.to, err = d.snapshots.Revision(ctx, asked.site.ID, number); err != nil {
 			return pinning{}, err
 		}
 	}
 	return asked, nil
 }
 
-// served is what agents of the address's site get now.
-func (d *dashboard) served(v *visit) (asked pinning, err error) {
-	if asked.site, err = d.siteOf(v); err == nil {
-		asked.served, asked.current, err = d.snapshots.Served(v.Request.Context(), asked.site.ID)
+// serving tells what agents of a site get now, and its pin.
+type serving func(ctx context.Context, siteID int64) (snapshot.Version, *store.Pin, error)
+
+// cached is what serves agents, too.
+func (d *dashboard) cached(ctx context.Context, siteID int64) (snapshot.Version, *store.Pin, error) {
+	version, current, err := d.snapshots.Served(ctx, siteID)
+	if err != nil {
+		return version, nil, err
+	}
+	return version, current.Pin, nil
+}
+
+// servedAt is what agents of the address's site get now.
+func (d *dashboard) servedAt(ctx context.Context, v *visit, serving serving) (asked pinning, err error) {
+	id, err := v.id()
+	if err != nil {
+		return asked, err
+	}
+	if asked.site, err = d.store.GetSite(ctx, id); err == nil {
+		asked.served, asked.pin, err = serving(ctx, id)
 	}
 	return asked, err
+}
+
+// errNotSeen says that agents get something else than what was looked at.
+var errNotSeen = errors.New("not what was looked at")
+
+// ifSeen acts if what is asked for is still what was looked at. Looking again and
+// acting are one transaction: nobody changes anything in between.
+func (d *dashboard) ifSeen(v *visit, seen string, find func(context.Context, *visit, serving) (pinning, error), act func(context.Context, pinning) error) error {
+	return d.store.Atomically(v.Request.Context(), func(ctx context.Context) error {
+		asked, err := find(ctx, v, d.snapshots.Settled)
+		if err != nil {
+			return err
+		}
+		if asked.version() != seen {
+			return errNotSeen
+		}
+		return act(ctx, asked)
+	})
 }
 
 func (d *dashboard) showPin(v *visit, status int, asked pinning, f *form, changed bool) error {
@@ -119,7 +160,7 @@ func (d *dashboard) showPin(v *visit, status int, asked pinning, f *form, change
 func (d *dashboard) showPinView(v *visit, status int, title string, asked pinning, view pinView) error {
 	ctx := v.Request.Context()
 	view.SiteID = asked.site.ID
-	if pin := asked.current.Pin; pin != nil {
+	if pin := asked.pin; pin != nil {
 		view.Words = append(view.Words, describeHeld(pin, 0, v.Now)+".")
 	}
 	var err error
@@ -134,18 +175,18 @@ func (d *dashboard) showPinView(v *visit, status int, title string, asked pinnin
 
 // askUnpin shows what agents would get without the pin.
 func (d *dashboard) askUnpin(v *visit) error {
-	asked, err := d.unpinningOf(v)
+	asked, err := d.unpinningOf(v.Request.Context(), v, d.cached)
 	if err != nil {
 		return err
 	}
-	if asked.current.Pin == nil {
+	if asked.pin == nil {
 		return v.goTo(revisionsPath(asked.site.ID), "The site is not pinned.")
 	}
 	return d.showUnpin(v, http.StatusOK, asked, false)
 }
 
 func (d *dashboard) unpin(v *visit) error {
-	asked, err := d.unpinningOf(v)
+	asked, err := d.unpinningOf(v.Request.Context(), v, d.cached)
 	if err != nil {
 		return err
 	}
@@ -154,13 +195,20 @@ func (d *dashboard) unpin(v *visit) error {
 		return err
 	}
 	back := revisionsPath(asked.site.ID)
-	if asked.current.Pin == nil {
+	if asked.pin == nil {
 		return v.goTo(back, "The site is not pinned any more: somebody else has unpinned it.")
 	}
-	if typed.Get("version") != asked.version() {
+	unpinned := false
+	err = d.ifSeen(v, typed.Get("version"), d.unpinningOf, func(ctx context.Context, asked pinning) (err error) {
+		unpinned, err = d.store.UnpinSite(ctx, asked.site.ID)
+		return err
+	})
+	if errors.Is(err, errNotSeen) {
+		if asked, err = d.unpinningOf(v.Request.Context(), v, d.cached); err != nil {
+			return err
+		}
 		return d.showUnpin(v, http.StatusConflict, asked, true)
 	}
-	unpinned, err := d.store.UnpinSite(v.Request.Context(), asked.site.ID)
 	if err != nil {
 		return err
 	}
@@ -172,12 +220,11 @@ func (d *dashboard) unpin(v *visit) error {
 
 // unpinningOf is the end of the pin of the address's site: agents get what was
 // published last, or what the inventory has if the site publishes by itself.
-func (d *dashboard) unpinningOf(v *visit) (pinning, error) {
-	asked, err := d.served(v)
+func (d *dashboard) unpinningOf(ctx context.Context, v *visit, serving serving) (pinning, error) {
+	asked, err := d.servedAt(ctx, v, serving)
 	if err != nil {
 		return pinning{}, err
 	}
-	ctx := v.Request.Context()
 	if asked.site.Publishing != inventory.PublishManual {
 		asked.to, err = d.snapshots.Inventory(ctx, asked.site.ID)
 		return asked, err

@@ -60,6 +60,18 @@ func (c *Cache) Served(ctx context.Context, siteID int64) (Version, *Current, er
 	return version, current, err
 }
 
+// Settled returns the same and the site's pin, nil if there is none, as of the
+// transaction that the context is part of: nothing that is not committed is cached,
+// and nobody who builds for the cache is waited for.
+func (c *Cache) Settled(ctx context.Context, siteID int64) (Version, *store.Pin, error) {
+	published, err := c.store.Publish(ctx, siteID, Encode)
+	if err != nil {
+		return Version{}, nil, err
+	}
+	version, err := versionOf(published.Revision.Number, published.Revision.ETag, published.Revision.Data)
+	return version, published.Pin, err
+}
+
 func versionOf(number int64, etag string, data []byte) (Version, error) {
 	snapshot, err := checkin.ParseSnapshot(data)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 // or ErrNotFound. It publishes nothing.
 func (s *Store) ReadInventory(ctx context.Context, siteID int64) (Inventory, error) {
 	var read Inventory
-	err := s.read.WithContext(ctx).Transaction(func(tx *gorm.DB) (err error) {
+	err := s.reader(ctx).Transaction(func(tx *gorm.DB) (err error) {
 		read, err = readInventory(tx, siteID)
 		return err
 	}, asOfOneMoment)
