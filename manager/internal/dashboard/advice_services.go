@@ -60,7 +60,7 @@ func serviceProblems(s serviceDetail, a store.Agent, site store.Site, canWrite b
 		add(warn, s.Name+" is on hold", "Somebody keeps the agent off it: no change, repair or reload is made there until the hold ends.",
 			step{Text: s.Held}, step{Text: "End it earlier, on the host:", Command: "sudo opensource-agent release " + s.Name})
 	case report.Outcome == checkin.OutcomeSkipped:
-		add(warn, s.Name+" is not managed", "Message: "+cmp.Or(report.Message, "none"),
+		add(warn, s.Name+" is not managed", skippedWords(report.Message),
 			step{Text: "If it is to be managed, give the site what the message names:", Path: sitePath(site.ID), Link: "Site " + site.Name})
 	}
 	if len(s.Drift) > 0 {
@@ -72,6 +72,13 @@ func serviceProblems(s serviceDetail, a store.Agent, site store.Site, canWrite b
 			step{Text: "Put what is to stay into a template, copied from /usr/share/opensource-agent/templates to /etc/opensource-agent/templates. To try something first, keep the agent off for a while:", Command: holdCommand(s.Name)})
 	}
 	return list
+}
+
+// skippedWords say why a service is left alone, which other programs may say at
+// length.
+func skippedWords(message string) string {
+	short, _ := gist(message)
+	return cmp.Or(short, "The agent leaves it alone, and does not say why.")
 }
 
 func holdCommand(service string) string {

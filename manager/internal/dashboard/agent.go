@@ -71,6 +71,7 @@ type namedRevision struct {
 // recordView is a record that is not in force as it was sent.
 type recordView struct {
 	recordLink
+	ID           string // on the page
 	Reason       string
 	KeptPrevious bool
 	Excerpts     []excerpt

@@ -138,11 +138,11 @@ func (r *agentReader) addLines(s *serviceDetail, name string, report checkin.Ser
 		if err != nil {
 			return err
 		}
-		view := recordView{recordLink: link, Reason: item.Reason, KeptPrevious: item.KeptPrevious}
+		view := recordView{recordLink: link, ID: fmt.Sprintf("%s-record-%d", s.ID, i), Reason: item.Reason, KeptPrevious: item.KeptPrevious}
 		for j, file := range files.wanted {
 			if lines := linesOf(file, record); len(lines) > 0 {
 				one := cut(file, lines, faultyOf(file, lines, item.Reason), 0)
-				one.ID, one.Title, one.Note = fmt.Sprintf("%s-record-%d-%d", s.ID, i, j), "What was made of it in "+file.Path, note
+				one.ID, one.Title, one.Note = fmt.Sprintf("%s-lines-%d", view.ID, j), "What was made of it in "+file.Path, note
 				view.Excerpts = append(view.Excerpts, one)
 			}
 		}

@@ -585,7 +585,8 @@ func TestTheAgentsPageInABrowser(t *testing.T) {
 	// It follows, without a reload.
 	lines := a.rendered(t, "/etc/nginx/nginx.conf")
 	at := slices.IndexFunc(lines, func(line string) bool { return strings.TrimSpace(line) == "server_name app.example.com;" }) + 1
-	report := change(a.report(t), "nginx", failed(checkin.OutcomeRejected, fmt.Sprintf("nginx: [emerg] conflicting server name \"app.example.com\" in /etc/nginx/nginx.conf:%d", at)))
+	verbose := strings.Repeat("nginx: [warn] protocol options redefined for 0.0.0.0:443 in /etc/nginx/conf.d/old.conf:3\n", 40)
+	report := change(a.report(t), "nginx", failed(checkin.OutcomeRejected, fmt.Sprintf("%snginx: [emerg] conflicting server name \"app.example.com\" in /etc/nginx/nginx.conf:%d\n%snginx: configuration file /etc/nginx/nginx.conf test failed", verbose, at, verbose)))
 	report = change(report, "dnsmasq", func(r *checkin.ServiceReport) {
 		r.Quarantined = []checkin.QuarantinedItem{{Kind: checkin.KindReservation, Name: "web", Reason: "macAddress: is used twice", KeptPrevious: true}}
 		r.Drift = []checkin.Drift{{Path: "/etc/dnsmasq.conf", Diff: "--- managed\n+++ found\n@@ -12,3 +12,3 @@\n no-hosts\n-domain-needed\n+resolv-file=/tmp/x\n bogus-priv\n"}}
@@ -604,6 +605,14 @@ func TestTheAgentsPageInABrowser(t *testing.T) {
 	b.reads(t, "seen, with a failed change in 1")
 	b.reads(t, "← here")
 	looked(t, b, "agent-failed")
+
+	// Of a long message one reads what matters, and all of it a click away.
+	shown := `document.querySelector("#service-2 > pre.message").textContent`
+	if n := eval[int](t, b, shown+`.split("\n").length`); n > 2*8 || !strings.Contains(eval[string](t, b, shown), "conflicting server name") {
+		t.Errorf("%d lines: %s", n, eval[string](t, b, shown))
+	}
+	eval[bool](t, b, `(document.querySelector("#service-2-message summary").click(), true)`)
+	b.until(t, `document.querySelector("#service-2-message pre").checkVisibility() && document.querySelector("#service-2-message pre").textContent.split("\n").length === 82`)
 
 	// By keyboard from a problem to what is told of it.
 	eval[bool](t, b, `(document.querySelector(".problem a[href^='#service-']").focus(), true)`)

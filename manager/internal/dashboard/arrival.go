@@ -10,7 +10,6 @@ import (
 	"github.com/a-h/templ"
 
 	"opensource.internal/agent/checkin"
-	"opensource.internal/manager/internal/prose"
 	"opensource.internal/manager/internal/snapshot"
 	"opensource.internal/manager/internal/store"
 )
@@ -54,22 +53,6 @@ type moment struct {
 
 func momentOf(at, now time.Time) moment {
 	return moment{Done: true, At: at.UTC().Format(machineTime), Age: ago(max(0, now.Sub(at))), Exact: at.UTC().Format(humanTime)}
-}
-
-// How much of a message is shown before the rest is folded away.
-const (
-	maxMessage      = 600 // characters
-	maxMessageLines = 8
-)
-
-// opening is how a message begins, and whether that is the whole of it.
-func opening(text string) (start string, whole bool) {
-	start = text
-	if lines := strings.SplitAfterN(text, "\n", maxMessageLines+1); len(lines) > maxMessageLines && lines[maxMessageLines] != "" {
-		start = strings.Join(lines[:maxMessageLines], "") + "…"
-	}
-	start = prose.Cut(start, maxMessage)
-	return start, start == text
 }
 
 // arrivals tells of each agent whether it has what agents get now.

@@ -152,18 +152,3 @@ func TestLinesSideBySide(t *testing.T) {
 		t.Errorf("%d lines, %d more", len(long.Hunks[0].Lines), long.More)
 	}
 }
-
-func TestALongMessageIsFolded(t *testing.T) {
-	for text, want := range map[string]string{
-		"":                              "",
-		"one line":                      "one line",
-		strings.Repeat("x\n", 8):        strings.Repeat("x\n", 8),
-		strings.Repeat("x\n", 8) + "y":  strings.Repeat("x\n", 8) + "…",
-		strings.Repeat("ü", 4000):       strings.Repeat("ü", 298) + "…",
-		strings.Repeat("y", maxMessage): strings.Repeat("y", maxMessage),
-	} {
-		if start, whole := opening(text); start != want || whole != (start == text) {
-			t.Errorf("%d bytes begin with %q, whole: %v", len(text), start, whole)
-		}
-	}
-}

@@ -20,8 +20,17 @@ func quoted(message string) string {
 	return ": " + message
 }
 
+// firstLine is the first that is neither a warning, of which nginx has some before
+// what it fails of, nor the rest of one that was cut.
 func firstLine(text string) string {
-	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	text = strings.TrimSpace(text)
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if line != "" && !strings.Contains(line, "[warn]") && !strings.HasPrefix(line, "[cut] ") {
+			return line
+		}
+	}
+	line, _, _ := strings.Cut(text, "\n")
 	return strings.TrimSpace(line)
 }
 
