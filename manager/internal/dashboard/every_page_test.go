@@ -15,7 +15,7 @@ import (
 )
 
 // notPages are the routes that lead to a page, or to a file.
-var notPages = []string{"/", "/sign-in/oidc", dashboard.CallbackPath, "/assets/*file"}
+var notPages = []string{"/", "/sign-in/oidc", dashboard.CallbackPath, "/sites/:id/undo", "/assets/*file"}
 
 // examples are the addresses of the pages at which the parameters are not all 1,
 // on the manager that oneOfEach makes.
