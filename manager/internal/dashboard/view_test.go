@@ -3,6 +3,7 @@ package dashboard
 import (
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -206,5 +207,28 @@ func TestHostInWords(t *testing.T) {
 	}
 	if summary, facts := describeHost(checkin.Request{}); summary != "" || facts != nil {
 		t.Errorf("an older agent tells %q", summary)
+	}
+}
+
+// TestItsWordsAreExplained: the documentation knows the words of the pages.
+func TestItsWordsAreExplained(t *testing.T) {
+	page, err := os.ReadFile("../../../docs/usage/dashboard.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	words := []string{"in sync", "not back yet", "not reported", "none published", "left out", "kept as before", "on hold", "not managed", "edited on the host"}
+	for _, state := range stateWords {
+		words = append(words, state.word)
+	}
+	for outcome := range meanings {
+		words = append(words, strings.ReplaceAll(string(outcome), "_", " "))
+	}
+	for _, status := range []store.VolumeStatus{store.VolumePending, store.VolumeReady, store.VolumeFailed} {
+		words = append(words, string(status))
+	}
+	for _, word := range words {
+		if !strings.Contains(string(page), word) {
+			t.Errorf("docs/usage/dashboard.md does not explain %q", word)
+		}
 	}
 }
