@@ -134,6 +134,11 @@ func refusedEnrollment(err error, e store.Enrollment) error {
 // InstallCommand is what makes a host an agent, typed in the folder that has the
 // agent's package.
 func InstallCommand(managerURL, token string) string {
-	return "sudo apt install ./opensource-agent_*.deb && sudo opensource-agent enroll --manager '" +
+	return "sudo apt install ./opensource-agent_*.deb && " + EnrollCommand(managerURL, token)
+}
+
+// EnrollCommand is the latter half of it, for a host that has the package.
+func EnrollCommand(managerURL, token string) string {
+	return "sudo opensource-agent enroll --manager '" +
 		strings.ReplaceAll(managerURL, "'", "%27") + "' --token " + token
 }

@@ -42,9 +42,9 @@ type enrollmentsView struct {
 
 type enrollmentRow struct {
 	ID      int64
-	For     string
-	Made    string
-	Expires string
+	For, By string
+	Made    cell
+	Expires cell
 }
 
 // enrollments makes the command that makes a host the agent of a site, and lists
@@ -69,6 +69,7 @@ func (d *dashboard) enrollments(v *visit) error {
 	view.Form = &form{Fields: enrollmentFields(&wanted), Submit: "Show the command", Cancel: sitePath(site.ID)}
 	p := v.page("Connect an agent", "/sites", sitesCrumb, siteCrumb(site))
 	if v.Request.Method != http.MethodPost {
+		p.Topics, p.Every = siteTopics(site.ID), agentsEvery
 		return v.show(http.StatusOK, p, enrollmentsPage(p, view))
 	}
 	typed, err := v.typed()
@@ -110,10 +111,7 @@ func (d *dashboard) openEnrollments(v *visit, siteID int64) ([]enrollmentRow, er
 	var open []enrollmentRow
 	for _, e := range rows {
 		if e.UsedAt == nil && e.RevokedAt == nil && e.ExpiresAt.After(v.Now) {
-			open = append(open, enrollmentRow{
-				ID: e.ID, For: cmp.Or(e.Hostname, "any host"),
-				Made: fmt.Sprintf("%s by %s", e.CreatedAt.UTC().Format(humanTime), e.CreatedBy), Expires: e.ExpiresAt.UTC().Format(humanTime),
-			})
+			open = append(open, enrollmentRow{e.ID, cmp.Or(e.Hostname, "any host"), e.CreatedBy, v.when(&e.CreatedAt), v.when(&e.ExpiresAt)})
 		}
 	}
 	return open, nil
@@ -126,6 +124,7 @@ type enrollmentView struct {
 	Site    store.Site
 	Command string
 	Warning string // about the address in the command
+	For     string // the only host that may use it
 	Until   string
 	Steps   []milestone
 	Over    string // why it cannot be used any more, though nobody did
@@ -143,7 +142,7 @@ func (d *dashboard) enrollment(v *visit) error {
 	if err != nil {
 		return err
 	}
-	view := enrollmentView{ID: e.ID, Site: site, Until: e.ExpiresAt.UTC().Format(humanTime)}
+	view := enrollmentView{ID: e.ID, Site: site, For: e.Hostname, Until: e.ExpiresAt.UTC().Format(humanTime)}
 	switch {
 	case e.UsedAt != nil:
 		if view.Agent, err = d.agentSince(v, site.ID, e.UsedBy, *e.UsedAt); err != nil {
@@ -154,7 +153,7 @@ func (d *dashboard) enrollment(v *visit) error {
 	case !e.ExpiresAt.After(v.Now):
 		view.Over = "The command has expired. Nobody has used it."
 	default:
-		view.Command, view.Warning = d.installCommand(v)
+		view.Command, view.Warning = d.enrollCommand(v)
 	}
 	view.Steps = enrollmentSteps(e, view.Agent)
 	p := v.page("Connect an agent", "/sites", sitesCrumb, siteCrumb(site))
@@ -184,9 +183,13 @@ func (d *dashboard) agentSince(v *visit, siteID int64, host string, enrolled tim
 	return &shown, nil
 }
 
-// installCommand is the command to be copied, empty if this browser does not know
+// installPackage is for a host that has no packages of this project yet, and maybe
+// no list of Debian's.
+const installPackage = "sudo apt update && " + upgradeAgent
+
+// enrollCommand is the command to be copied, empty if this browser does not know
 // the token. Without PUBLIC_URL it names the address that the browser itself uses.
-func (d *dashboard) installCommand(v *visit) (command, warning string) {
+func (d *dashboard) enrollCommand(v *visit) (command, warning string) {
 	cookie, err := v.Request.Cookie(tokenCookie)
 	if err != nil {
 		return "", ""
@@ -198,7 +201,7 @@ func (d *dashboard) installCommand(v *visit) (command, warning string) {
 			warning = fmt.Sprintf("PUBLIC_URL is not set, so the command names the address that your browser uses, %s. Only the manager's own host reaches that: set PUBLIC_URL to one that other hosts reach.", address)
 		}
 	}
-	return auth.InstallCommand(address, cookie.Value), warning
+	return auth.EnrollCommand(address, cookie.Value), warning
 }
 
 func isLoopback(host string) bool {

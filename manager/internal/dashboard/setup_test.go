@@ -51,7 +51,10 @@ func TestFirstRun(t *testing.T) {
 	looked(t, b, "enrollment")
 
 	command := eval[string](t, b, `document.getElementById("command").textContent`)
-	token := regexp.MustCompile(`--manager '([^']+)' --token (\S+)$`).FindStringSubmatch(command)
+	if install := eval[string](t, b, `document.getElementById("install").textContent`); install != "sudo apt update && sudo apt install ./opensource-agent_*.deb" {
+		t.Errorf("the package is installed by %q", install)
+	}
+	token := regexp.MustCompile(`^sudo opensource-agent enroll --manager '([^']+)' --token (\S+)$`).FindStringSubmatch(command)
 	if token == nil || token[1] != s.URL {
 		t.Fatalf("the command is %q", command)
 	}
