@@ -12,6 +12,7 @@ import (
 	"golang.org/x/net/idna"
 
 	"opensource.internal/agent/checkin"
+	"opensource.internal/manager/internal/prose"
 	"opensource.internal/manager/internal/store"
 )
 
@@ -126,6 +127,10 @@ func clockAhead(a store.Agent) time.Duration {
 	return ahead
 }
 
+// maxReason is how much is shown of what somebody on a host gave as a reason, in
+// bytes.
+const maxReason = 300
+
 // describeHold says how long a service is held on, why and by whom. A hold ends
 // by the agent's clock; the page shows times by the manager's.
 func describeHold(h checkin.Hold, now time.Time, ahead time.Duration) string {
@@ -137,10 +142,10 @@ func describeHold(h checkin.Hold, now time.Time, ahead time.Duration) string {
 	}
 	words += until.UTC().Format(humanTime)
 	if h.By != "" {
-		words += ", by " + h.By
+		words += ", by " + prose.Cut(h.By, maxReason)
 	}
 	if h.Reason != "" {
-		words += ": " + h.Reason
+		words += ": " + prose.Cut(h.Reason, maxReason)
 	}
 	if left <= 0 {
 		words += ". The next pass goes on."

@@ -128,6 +128,7 @@ func TestHoldCountsDown(t *testing.T) {
 		{90 * time.Second, nil, "", "root", "On hold for 1 min more, until 2026-12-01 12:01:30 UTC, by root"},
 		{9 * time.Second, nil, "", "", "On hold for 9 s more, until 2026-12-01 12:00:09 UTC"},
 		{25*time.Hour + time.Minute, nil, "", "", "On hold for 1 d 1 h more, until 2026-12-02 13:01:00 UTC"},
+		{2 * time.Hour, nil, strings.Repeat("x", 4000), "", "On hold for 2 h 0 min more, until 2026-12-01 14:00:00 UTC: " + strings.Repeat("x", 297) + "…"},
 		{-time.Minute, nil, "x", "root", "Was on hold until 2026-12-01 11:59:00 UTC, by root: x. The next pass goes on."},
 		{time.Hour, &behind, "", "", "On hold for 4 h 0 min more, until 2026-12-01 16:00:00 UTC"},
 	} {
