@@ -37,7 +37,8 @@ fuzz: deps-test ## Feed every fuzz target with new inputs for FUZZTIME=30s each.
 
 .PHONY: e2e
 e2e: deps-e2e $(TOOLS)/gotestsum deb ## Install the packages on booted Debian machines and try the main job (needs root).
-	cd packaging/e2e && ../../$(TOOLS)/gotestsum --format standard-verbose --jsonfile ../../build/e2e.json -- -tags e2e -timeout 40m -count 1 ./...
+	@mkdir -p build/screenshots
+	cd packaging/e2e && SCREENSHOTS=$(CURDIR)/build/screenshots ../../$(TOOLS)/gotestsum --format standard-verbose --jsonfile ../../build/e2e.json -- -tags e2e -timeout 40m -count 1 ./...
 
 .PHONY: lint
 lint: deps-lint $(ASSETS) $(TOOLS)/gofumpt $(TOOLS)/staticcheck $(TOOLS)/govulncheck ## Check format, code, known vulnerabilities, scripts, units and packaging.

@@ -1,108 +1,58 @@
 //go:build e2e
 
-// Package browser lets tests use pages as a person does, in a real Chromium: by
-// what is written on links and buttons.
-//
-// Chromium is driven over a pair of pipes in its DevTools protocol
-// (https://chromedevtools.github.io/devtools-protocol/): messages of JSON, each
-// ended by a zero byte.
+// Package browser lets tests use pages as a person does, in Debian's Chromium:
+// by what is written on links and buttons.
 package browser
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
-	"os/exec"
+	"path/filepath"
 	"strconv"
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+
 	"opensource.internal/e2e/internal/wait"
 )
 
-const (
-	// patience bounds everything that is waited for.
-	patience = 30 * time.Second
-	// lifetime bounds a browser.
-	lifetime = 2 * time.Minute
-)
+// Patience bounds what is waited for, unless a test says otherwise.
+const Patience = 30 * time.Second
 
 // Page is an open page.
-type Page struct {
-	commands io.Writer
-	messages *bufio.Reader
-	session  string
-	last     int // id of the last command
-}
+type Page struct{ ctx context.Context }
 
 // Open starts Chromium with a page. It ends with the test.
 func Open(t testing.TB, url string) *Page {
 	t.Helper()
-	p, err := start(t)
-	if err != nil {
-		t.Fatalf("start chromium: %v", err)
-	}
-	var made struct{ TargetID string }
-	var attached struct{ SessionID string }
-	p.must(t, "Target.createTarget", map[string]any{"url": url}, &made)
-	p.must(t, "Target.attachToTarget", map[string]any{"targetId": made.TargetID, "flatten": true}, &attached)
-	p.session = attached.SessionID
-	return p
-}
-
-func start(t testing.TB) (*Page, error) {
-	commands, toUs, err := pipes()
-	if err != nil {
-		return nil, err
-	}
 	// Tests run as root, which its own sandbox does not.
-	ctx, cancel := context.WithTimeout(context.Background(), lifetime)
-	chromium := exec.CommandContext(ctx, "chromium", "--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking",
-		"--disable-component-update", "--no-first-run", "--remote-debugging-pipe", "--user-data-dir="+t.TempDir())
-	chromium.ExtraFiles = []*os.File{commands.theirs, toUs.theirs} // 3 and 4, by which it is driven
-	err = chromium.Start()
-	commands.theirs.Close()
-	toUs.theirs.Close()
-	if err != nil {
-		cancel()
-		return nil, err
+	ctx, end := chromedp.NewExecAllocator(t.Context(), append(chromedp.DefaultExecAllocatorOptions[:],
+		chromedp.ExecPath("chromium"), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.WindowSize(1280, 900),
+		chromedp.Flag("disable-component-update", true), chromedp.WSURLReadTimeout(time.Minute))...)
+	t.Cleanup(end)
+	ctx, end = chromedp.NewContext(ctx)
+	t.Cleanup(func() { _ = chromedp.Cancel(ctx); end() }) // waits until it is gone, for its folder's sake
+	if err := chromedp.Run(ctx, chromedp.Navigate(url)); err != nil {
+		t.Fatalf("open %s in chromium: %v", url, err)
 	}
-	p := &Page{commands: commands.ours, messages: bufio.NewReader(toUs.ours)}
-	t.Cleanup(func() {
-		p.session = ""
-		// Killed, it would leave children that still write to its folder.
-		if err := p.command("Browser.close", nil, &struct{}{}); err != nil {
-			cancel()
-		}
-		_ = chromium.Wait()
-		cancel()
-		commands.ours.Close()
-		toUs.ours.Close()
-	})
-	return p, nil
+	return &Page{ctx}
 }
 
-// pipe is one with an end for each of us.
-type pipe struct{ ours, theirs *os.File }
-
-func pipes() (commands, toUs pipe, err error) {
-	if commands.theirs, commands.ours, err = os.Pipe(); err != nil {
-		return commands, toUs, err
-	}
-	toUs.ours, toUs.theirs, err = os.Pipe()
-	return commands, toUs, err
-}
-
-// Type writes into the field of that name.
+// Type writes into the field of that name, or chooses in it what is called so.
 func (p *Page) Type(t testing.TB, field, text string) {
 	t.Helper()
-	p.do(t, fmt.Sprintf("field %q", field), fmt.Sprintf(
-		`(() => { const field = document.querySelector("input[name=" + CSS.escape(%s) + "]"); if (field) field.value = %s; return !!field })()`,
-		strconv.Quote(field), strconv.Quote(text)))
+	p.do(t, fmt.Sprintf("field %q with %q", field, text), fmt.Sprintf(
+		`(() => {
+			const field = document.querySelector("main [name=" + CSS.escape(%s) + "]");
+			const option = [...field?.options ?? []].find(o => o.text.trim() === %s);
+			if (!field || field.options && !option) return false;
+			field.value = option ? option.value : %[2]s;
+			return true
+		})()`, strconv.Quote(field), strconv.Quote(text)))
 }
 
 // Click clicks on the link or button with that text, in the part of the page
@@ -112,7 +62,7 @@ func (p *Page) Click(t testing.TB, part, text string) {
 	p.do(t, fmt.Sprintf("link or button %q", text), fmt.Sprintf(
 		`(() => {
 			const found = [...document.querySelectorAll("a, button")].find(e =>
-				e.textContent.trim() === %s && e.closest("article, tr, body").textContent.includes(%s));
+				e.textContent.trim() === %s && e.closest("article, section, tr, body").textContent.includes(%s));
 			if (found) found.click();
 			return !!found
 		})()`, strconv.Quote(text), strconv.Quote(part)))
@@ -121,71 +71,88 @@ func (p *Page) Click(t testing.TB, part, text string) {
 // WaitFor waits until the page says something.
 func (p *Page) WaitFor(t testing.TB, text string) {
 	t.Helper()
-	p.do(t, fmt.Sprintf("%q on the page", text), fmt.Sprintf(
+	p.WaitLong(t, Patience, text)
+}
+
+// WaitLong is WaitFor what takes its time.
+func (p *Page) WaitLong(t testing.TB, patience time.Duration, text string) {
+	t.Helper()
+	p.until(t, patience, fmt.Sprintf("%q on the page", text), fmt.Sprintf(
 		`!!document.body && document.body.innerText.replace(/\s+/g, " ").includes(%s)`, strconv.Quote(text)))
 }
 
-// do evaluates an expression until it is true.
+// Text is what stands in the element of an id, such as a command to copy.
+func (p *Page) Text(t testing.TB, id string) string {
+	t.Helper()
+	p.do(t, "element "+id, fmt.Sprintf(`!!document.getElementById(%s)`, strconv.Quote(id)))
+	var text string
+	if err := p.run(chromedp.Evaluate(fmt.Sprintf(`document.getElementById(%s).textContent`, strconv.Quote(id)), &text)); err != nil {
+		t.Fatalf("chromium: %v", err)
+	}
+	return text
+}
+
+// Stays makes the test fail unless what is waited for meanwhile comes to the page
+// without loading it anew.
+func (p *Page) Stays(t testing.TB, meanwhile func()) {
+	t.Helper()
+	p.do(t, "a page", `window.stays = true`)
+	meanwhile()
+	var stayed bool
+	if err := p.run(chromedp.Evaluate(`window.stays === true`, &stayed)); err != nil || !stayed {
+		t.Errorf("the page was loaded anew; %v", err)
+	}
+}
+
+// Picture leaves pictures of the page in the folder that SCREENSHOTS names, on a
+// desk and on a phone, to be looked at.
+func (p *Page) Picture(t testing.TB, name string) {
+	t.Helper()
+	folder := os.Getenv("SCREENSHOTS")
+	if folder == "" {
+		return
+	}
+	for _, width := range []int64{1280, 390} {
+		var picture []byte
+		err := p.run(emulation.SetDeviceMetricsOverride(width, 900, 1, width < 500), chromedp.FullScreenshot(&picture, 100), emulation.ClearDeviceMetricsOverride())
+		if err == nil {
+			err = os.WriteFile(filepath.Join(folder, fmt.Sprintf("%s-%d.png", name, width)), picture, 0o644)
+		}
+		if err != nil {
+			t.Fatalf("picture of %s: %v", name, err)
+		}
+	}
+}
+
 func (p *Page) do(t testing.TB, what, expression string) {
 	t.Helper()
+	p.until(t, Patience, what, expression)
+}
+
+// until evaluates an expression until it is true, on whichever page that is by
+// then.
+func (p *Page) until(t testing.TB, patience time.Duration, what, expression string) {
+	t.Helper()
+	defer func() {
+		if t.Failed() {
+			var said string
+			_ = p.run(chromedp.Evaluate(`location.href + "\n" + document.body.innerText`, &said))
+			t.Logf("the page is %s", said)
+		}
+	}()
 	wait.For(t, patience, what, func() error {
-		var answer struct {
-			Result           struct{ Value bool }
-			ExceptionDetails *struct{ Text string }
+		var fulfilled bool
+		err := p.run(chromedp.Evaluate(expression, &fulfilled)) // fails while one page follows another
+		if err == nil && !fulfilled {
+			err = errors.New("it is not there")
 		}
-		err := p.command("Runtime.evaluate", map[string]any{"expression": expression, "returnByValue": true}, &answer)
-		switch {
-		case err != nil: // such as that the page is on its way to the next one
-			return err
-		case answer.ExceptionDetails != nil:
-			return fmt.Errorf("%s: %s", expression, answer.ExceptionDetails.Text)
-		case !answer.Result.Value:
-			return errors.New("it is not there")
-		}
-		return nil
+		return err
 	})
 }
 
-func (p *Page) must(t testing.TB, method string, params, result any) {
-	t.Helper()
-	if err := p.command(method, params, result); err != nil {
-		t.Fatalf("chromium: %v", err)
-	}
-}
-
-// command sends a command and waits for its answer. Events are of no interest.
-func (p *Page) command(method string, params, result any) error {
-	p.last++
-	message := map[string]any{"id": p.last, "method": method, "params": params}
-	if p.session != "" {
-		message["sessionId"] = p.session
-	}
-	encoded, err := json.Marshal(message)
-	if err != nil {
-		return err
-	}
-	if _, err := p.commands.Write(append(encoded, 0)); err != nil {
-		return err
-	}
-	for {
-		answer, err := p.messages.ReadBytes(0)
-		if err != nil {
-			return fmt.Errorf("%s: %w", method, err)
-		}
-		var m struct {
-			ID     int
-			Result json.RawMessage
-			Error  *struct{ Message string }
-		}
-		if err := json.Unmarshal(answer[:len(answer)-1], &m); err != nil {
-			return fmt.Errorf("%s: %w", method, err)
-		}
-		switch {
-		case m.ID != p.last:
-		case m.Error != nil:
-			return fmt.Errorf("%s: %s", method, m.Error.Message)
-		default:
-			return json.Unmarshal(m.Result, result)
-		}
-	}
+// run has a limit, which must not be the browser's own.
+func (p *Page) run(actions ...chromedp.Action) error {
+	ctx, cancel := context.WithTimeout(p.ctx, Patience)
+	defer cancel()
+	return chromedp.Run(ctx, actions...)
 }
