@@ -114,6 +114,12 @@ func (d *dashboard) servicesUnder(v *visit, e store.ExternalDomain) (*listing, e
 		return nil, err
 	}
 	l.Total = total
+	if total == 0 && v.canWrite() {
+		l.New = crumb{"Choose the site", "/sites"}
+		if e.DefaultSiteID != nil {
+			l.New = crumb{"Choose the container", containersPath(*e.DefaultSiteID)}
+		}
+	}
 	for _, s := range services {
 		site, c, err := d.containerWithSite(v, s.ContainerID)
 		if err != nil {

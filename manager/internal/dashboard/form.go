@@ -40,6 +40,7 @@ type form struct {
 // what faults are named by.
 type field struct {
 	Name, Label, Hint string
+	Group             string // what it is shown under, with others
 	Required          bool
 	Kind              fieldKind
 	Options           []option // of a choice
@@ -198,6 +199,7 @@ func (f *field) chosen(o option) bool { return slices.Contains(strings.Split(f.V
 func (f *field) required() *field        { f.Required = true; return f }
 func (f *field) username() *field        { f.Username = true; return f }
 func (f *field) hint(text string) *field { f.Hint = text; return f }
+func (f *field) in(group string) *field  { f.Group = group; return f }
 
 // of takes the field's value from the address. What cannot be chosen is nothing.
 func (f *field) of(v *visit) *field {
@@ -260,6 +262,30 @@ func (f *field) shown(value string) string {
 		return "not set"
 	}
 	return value
+}
+
+// group is some fields of a form that belong together.
+type group struct {
+	Title  string
+	Fields []*field
+}
+
+// groups are the fields as they stand below each other.
+func (f *form) groups() []group {
+	var all []group
+	for _, field := range f.Fields {
+		if len(all) == 0 || all[len(all)-1].Title != field.Group {
+			all = append(all, group{Title: field.Group})
+		}
+		last := &all[len(all)-1]
+		last.Fields = append(last.Fields, field)
+	}
+	return all
+}
+
+// open reports whether there is something to be seen in a group.
+func (g group) open() bool {
+	return slices.ContainsFunc(g.Fields, func(f *field) bool { return f.Value != "" || f.Now != "" || f.Fault != "" })
 }
 
 // read stores what was typed into the record the fields point into.

@@ -61,7 +61,7 @@ func TestUndoAfterAForm(t *testing.T) {
 	b.open(t, m.path+"/edit")
 	b.fill(t, "gateway", "192.0.2.2")
 	b.press(t, "Save")
-	b.press(t, "undo it…")
+	b.press(t, "undo it")
 	b.reads(t, "Set the inventory back to revision 3?")
 	b.reads(t, "1 record is changed.")
 	b.reads(t, "Gateway")

@@ -19,30 +19,40 @@ func siteServicesPath(siteID int64) string { return sitePath(siteID) + "/service
 func siteVolumesPath(siteID int64) string  { return sitePath(siteID) + "/volumes" }
 
 // contentsOf leads to what is in a site, by how much there is.
-func (d *dashboard) contentsOf(ctx context.Context, s store.Site) ([]crumb, error) {
+func (d *dashboard) contentsOf(ctx context.Context, s store.Site, view *siteView) error {
 	one := store.ListOptions{Limit: 1}
 	_, nodes, err := d.store.ListNodes(ctx, store.NodeFilter{SiteID: s.ID}, one)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	_, containers, err := d.store.ListContainers(ctx, store.ContainerFilter{SiteID: s.ID}, one)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	_, services, err := d.store.ListServices(ctx, store.ServiceFilter{SiteID: s.ID}, one)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	_, volumes, err := d.store.ListVolumes(ctx, store.VolumeFilter{SiteID: s.ID}, one)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return []crumb{
+	view.NoNode = nodes == 0
+	switch {
+	case nodes == 0:
+		view.Missing = "First comes a node: a host that containers run on."
+	case containers == 0:
+		view.Missing = "Next comes a container, which runs on a node."
+	case services == 0:
+		view.Missing = "Nothing is published yet. Services are added to a container, on its page."
+	}
+	view.Contents = []crumb{
 		{prose.Counted(int(nodes), "node"), nodesPath(s.ID)},
 		{prose.Counted(int(containers), "container"), containersPath(s.ID)},
 		{prose.Counted(int(services), "service"), siteServicesPath(s.ID)},
 		{prose.Counted(int(volumes), "volume"), siteVolumesPath(s.ID)},
-	}, nil
+	}
+	return nil
 }
 
 func (d *dashboard) listServices(v *visit) error {

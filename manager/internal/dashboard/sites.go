@@ -25,21 +25,28 @@ func manifestPath(siteID int64) string { return "/api/v1" + sitePath(siteID) + "
 // siteTopics are what a page shows that is about a site.
 func siteTopics(id int64) []string { return []string{fmt.Sprintf("site:%d", id)} }
 
+// The groups of the fields of a site. A first site needs none of them.
+const (
+	addresses = "DNS and DHCP"
+	outside   = "From outside"
+	handling  = "Volumes and publishing"
+)
+
 // siteFields are what an administrator sets of a site.
 func siteFields(s *inventory.Site) []*field {
 	return []*field{
 		text("name", "Name", &s.Name).required(),
-		text("internalDomain", "Internal domain", &s.InternalDomain).hint("Such as lab.internal. DNS and DHCP are served once this and the four fields below are set."),
-		text("dhcpRange", "DHCP range", &s.DHCPRange).hint("First and last address, such as 192.0.2.100,192.0.2.200"),
-		text("subnetMask", "Subnet mask", &s.SubnetMask).hint("Such as 255.255.255.0"),
-		text("gateway", "Gateway", &s.Gateway),
-		text("dnsForwarders", "DNS forwarders", &s.DNSForwarders).hint("Where other names are asked for, such as 9.9.9.9,1.1.1.1"),
-		text("externalIp", "External address", &s.ExternalIP).hint("Where the site is reached from outside"),
-		text("volumesRoot", "Folder of the volumes", &s.VolumesRoot).hint("If empty: " + inventory.DefaultVolumesRoot),
-		text("portRange", "External ports", &s.PortRange).hint("Ports are given to TCP and UDP services from here. If empty: " + inventory.DefaultPortRange),
+		text("internalDomain", "Internal domain", &s.InternalDomain).in(addresses).hint("Such as lab.internal. DNS and DHCP are served once this and the four fields below are set."),
+		text("dhcpRange", "DHCP range", &s.DHCPRange).in(addresses).hint("First and last address, such as 192.0.2.100,192.0.2.200"),
+		text("subnetMask", "Subnet mask", &s.SubnetMask).in(addresses).hint("Such as 255.255.255.0"),
+		text("gateway", "Gateway", &s.Gateway).in(addresses).hint("The site's router, such as 192.0.2.1: hosts learn it by DHCP"),
+		text("dnsForwarders", "DNS forwarders", &s.DNSForwarders).in(addresses).hint("Where other names are asked for, such as 9.9.9.9,1.1.1.1"),
+		text("externalIp", "External address", &s.ExternalIP).in(outside).hint("The site's public address, such as 203.0.113.10. Pages name it where people reach a service"),
+		text("portRange", "External ports", &s.PortRange).in(outside).hint("Ports are given to TCP and UDP services from here. If empty: " + inventory.DefaultPortRange),
+		text("volumesRoot", "Folder of the volumes", &s.VolumesRoot).in(handling).hint("If empty: " + inventory.DefaultVolumesRoot),
 		choice("publishing", "Publishing", &s.Publishing,
 			option{inventory.PublishAuto, "Every change, with the next check-in"},
-			option{inventory.PublishManual, "Changes wait until they are published"}),
+			option{inventory.PublishManual, "Changes wait until they are published"}).in(handling),
 	}
 }
 
@@ -112,6 +119,8 @@ type siteView struct {
 	Held     string
 	Agents   []siteAgent
 	Contents []crumb
+	Missing  string // the next that it needs to serve something
+	NoNode   bool
 	Domains  []crumb
 	CanWrite bool
 }
@@ -134,7 +143,7 @@ func (d *dashboard) site(v *visit) error {
 	for _, a := range agents {
 		view.Agents = append(view.Agents, describeSiteAgent(v, a))
 	}
-	if view.Contents, err = d.contentsOf(ctx, s); err != nil {
+	if err := d.contentsOf(ctx, s, &view); err != nil {
 		return err
 	}
 	domains, _, err := d.store.ListExternalDomains(ctx, store.ExternalDomainFilter{DefaultSiteID: s.ID}, store.ListOptions{Limit: store.All, Sort: "name"})

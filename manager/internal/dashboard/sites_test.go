@@ -50,7 +50,7 @@ func TestSitesAreManagedInTheBrowser(t *testing.T) {
 
 	refused := submit(t, s, "/sites/new", cookie, url.Values{"name": {""}, "gateway": {"<b>192.0.2.300</b>"}, "internalDomain": {"lab.internal"}})
 	shows(t, refused, 422, "Nothing was saved", `href="#field-name"`, `id="field-name-fault">is required`, `aria-invalid="true"`,
-		`aria-describedby="field-gateway-fault"`, `value="lab.internal"`)
+		`aria-describedby="field-gateway-hint field-gateway-fault"`, `value="lab.internal"`)
 	if strings.Contains(string(refused.Body), "<b>192") {
 		t.Error("what was typed became markup")
 	}
