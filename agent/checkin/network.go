@@ -83,6 +83,9 @@ func (s Site) MissingNetworkFields() []string {
 	return missing
 }
 
+// HasNetwork reports whether any network field is set.
+func (s Site) HasNetwork() bool { return len(s.MissingNetworkFields()) < len(s.networkFields()) }
+
 type networkField struct {
 	name  string
 	value Text

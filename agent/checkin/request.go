@@ -93,6 +93,14 @@ func (s ServiceReport) Working() bool {
 	return known && !s.Failing()
 }
 
+// NoNetwork is the message of dnsmasq for a site that has none of the fields it
+// would be managed by.
+const NoNetwork = "dnsmasq is not managed: DNS and DHCP are not set up for the site"
+
+// Unwanted reports whether a service is left alone because the site wants nothing
+// of it.
+func (s ServiceReport) Unwanted() bool { return s.Outcome == OutcomeSkipped && s.Message == NoNetwork }
+
 // known reports whether an outcome says by itself whether an apply failed.
 func (o Outcome) known() bool {
 	return o.Failed() || o == OutcomeApplied || o == OutcomeUnchanged || o == OutcomeSkipped

@@ -32,6 +32,9 @@ func DNSMasq(s checkin.Snapshot, f Facts, t *Templates) (Result, error) {
 	if s.Site == nil {
 		return Result{Skipped: "dnsmasq is not managed: the site does not exist yet"}, nil
 	}
+	if !s.Site.HasNetwork() {
+		return Result{Skipped: checkin.NoNetwork}, nil
+	}
 	if missing := s.Site.MissingNetworkFields(); len(missing) > 0 {
 		return Result{Skipped: "dnsmasq is not managed: not set are site." + strings.Join(missing, ", site.")}, nil
 	}

@@ -349,6 +349,10 @@ func TestDNSMasqSkipped(t *testing.T) {
 	if strings.Contains(got.Skipped, "subnetMask") {
 		t.Errorf("%q names what is there", got.Skipped)
 	}
+	s.Site.InternalDomain, s.Site.SubnetMask, s.Site.DNSForwarders = "", "", ""
+	if got, err = DNSMasq(s, bookworm(), LoadTemplates(nil)); err != nil || got.Skipped != checkin.NoNetwork {
+		t.Errorf("without any: %v %+v", err, got)
+	}
 	if got, err = DNSMasq(checkin.Bootstrap(), bookworm(), LoadTemplates(nil)); err != nil || got.Skipped == "" {
 		t.Errorf("bootstrap: %v %+v", err, got)
 	}

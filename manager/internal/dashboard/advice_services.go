@@ -53,12 +53,15 @@ func serviceProblems(s serviceDetail, a store.Agent, site store.Site, canWrite b
 		if !inForce(report.Outcome) {
 			why = "These records were left out before the rest was tried, which is not in force either."
 		}
-		add(warn, fmt.Sprintf("%s: %s", s.Name, refused(report.Quarantined)), why, quarantineSteps(report)...)
+		add(warn, fmt.Sprintf("%s: %s", s.Name, refused(report.Quarantined)), why, quarantineSteps(s, report)...)
 	}
 	switch {
 	case s.Held != "" && known:
 		add(warn, s.Name+" is on hold", "Somebody keeps the agent off it: no change, repair or reload is made there until the hold ends.",
 			step{Text: s.Held}, step{Text: "End it earlier, on the host:", Command: "sudo opensource-agent release " + s.Name})
+	case report.Unwanted():
+		add(neutral, s.Name+" is not managed", "DNS and DHCP are not set up for this site: the agent leaves dnsmasq as it is.",
+			step{Text: "If its containers are to get addresses and names here, give the site its internal domain and its network:", Path: sitePath(site.ID), Link: "Site " + site.Name})
 	case report.Outcome == checkin.OutcomeSkipped:
 		add(warn, s.Name+" is not managed", skippedWords(report.Message),
 			step{Text: "If it is to be managed, give the site what the message names:", Path: sitePath(site.ID), Link: "Site " + site.Name})
@@ -218,8 +221,20 @@ var quarantineRemedies = []remedy{
 	{[]string{"host not found in upstream"}, step{Text: "The name that a reason has leads to no address. Ask for it on the host:", Command: "getent hosts NAME"}},
 }
 
-func quarantineSteps(report checkin.ServiceReport) []step {
+// maxLinks is how many of the records are steps of their own.
+const maxLinks = 3
+
+func quarantineSteps(s serviceDetail, report checkin.ServiceReport) []step {
 	steps := []step{{Text: "Correct each record below as its reason says. A record comes back by itself when its cause is gone."}}
+	if len(report.Quarantined) <= maxLinks && len(s.Records) == len(report.Quarantined) {
+		steps = nil
+		for _, r := range s.Records {
+			steps = append(steps, step{Text: "Correct it as its reason below says. It comes back by itself when the cause is gone:", Path: r.Path, Link: r.Name})
+		}
+	}
+	if slices.ContainsFunc(s.Records, func(r recordView) bool { return r.Foreign }) {
+		steps = append(steps, step{Text: "The line that is refused is made by a template of the host's own: correct the record, or the template:", Command: ownTemplates})
+	}
 	var reasons strings.Builder
 	for _, item := range report.Quarantined {
 		reasons.WriteString(item.Reason + "\n")

@@ -51,12 +51,15 @@ func TestEveryValueOfACheckInHasAdvice(t *testing.T) {
 		change func(*checkin.Request)
 		want   string
 	}{
-		"ApplySuccess":      {well, "Nothing:"},
-		"ApplyFailure":      {service(func(r *checkin.ServiceReport) { r.LastApply, r.Outcome = checkin.ApplyFailure, "" }), "nginx refused the change"},
-		"ApplyUnknown":      {service(func(r *checkin.ServiceReport) { r.LastApply, r.Outcome = checkin.ApplyUnknown, "" }), "Nothing:"},
-		"OutcomeUnchanged":  {outcome(checkin.OutcomeUnchanged), "Nothing:"},
-		"OutcomeApplied":    {outcome(checkin.OutcomeApplied), "Nothing:"},
-		"OutcomeSkipped":    {outcome(checkin.OutcomeSkipped), "nginx is not managed"},
+		"ApplySuccess":     {well, "Nothing:"},
+		"ApplyFailure":     {service(func(r *checkin.ServiceReport) { r.LastApply, r.Outcome = checkin.ApplyFailure, "" }), "nginx refused the change"},
+		"ApplyUnknown":     {service(func(r *checkin.ServiceReport) { r.LastApply, r.Outcome = checkin.ApplyUnknown, "" }), "Nothing:"},
+		"OutcomeUnchanged": {outcome(checkin.OutcomeUnchanged), "Nothing:"},
+		"OutcomeApplied":   {outcome(checkin.OutcomeApplied), "Nothing:"},
+		"OutcomeSkipped":   {outcome(checkin.OutcomeSkipped), "nginx is not managed"},
+		"NoNetwork": {func(r *checkin.Request) {
+			change(*r, "dnsmasq", func(r *checkin.ServiceReport) { r.Outcome, r.Message = checkin.OutcomeSkipped, checkin.NoNetwork })
+		}, "DNS and DHCP are not set up"},
 		"OutcomeRejected":   {outcome(checkin.OutcomeRejected), "nginx refused the change"},
 		"OutcomeRolledBack": {outcome(checkin.OutcomeRolledBack), "nginx took the change back"},
 		"OutcomeStuck":      {outcome(checkin.OutcomeStuck), "and so did going back"},

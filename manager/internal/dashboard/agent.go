@@ -74,6 +74,7 @@ type recordView struct {
 	ID           string // on the page
 	Reason       string
 	KeptPrevious bool
+	Foreign      bool // the line that is refused is of no template that the manager knows
 	Excerpts     []excerpt
 }
 

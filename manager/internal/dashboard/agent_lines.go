@@ -89,6 +89,16 @@ func placesIn(message string) []place {
 	return places
 }
 
+// lineNamed is how an agent tells of a record which of its lines is refused.
+var lineNamed = regexp.MustCompile(`\(in its line: (.+)\)$`)
+
+func refusedLine(reason string) string {
+	if match := lineNamed.FindStringSubmatch(reason); match != nil {
+		return match[1]
+	}
+	return ""
+}
+
 // portFault is what nginx says of a port that it cannot listen on. It names no
 // line.
 var portFault = regexp.MustCompile(`bind\(\) to \S+:(\d+) failed`)
@@ -146,6 +156,7 @@ func (r *agentReader) addLines(s *serviceDetail, name string, report checkin.Ser
 				view.Excerpts = append(view.Excerpts, one)
 			}
 		}
+		view.Foreign = refusedLine(item.Reason) != "" && len(view.Excerpts) > 0 && !slices.ContainsFunc(view.Excerpts, excerpt.hasFaulty)
 		s.Records = append(s.Records, view)
 	}
 	return nil
@@ -282,6 +293,14 @@ func faultyOf(file preview.File, lines []int, reason string) []int {
 	for _, line := range listening(reason, file) {
 		if slices.Contains(lines, line) {
 			faulty = append(faulty, line)
+		}
+	}
+	if text := refusedLine(reason); text != "" {
+		all := strings.Split(file.Content, "\n")
+		for _, line := range lines {
+			if strings.TrimSpace(all[line-1]) == text && !slices.Contains(faulty, line) {
+				faulty = append(faulty, line)
+			}
 		}
 	}
 	return faulty

@@ -298,6 +298,29 @@ func TestEveryFailureIsExplained(t *testing.T) {
 			},
 			nil,
 		},
+		"one of its lines": {
+			nginx(func(r *checkin.ServiceReport) {
+				r.LastApply = checkin.ApplyFailure
+				r.Quarantined = []checkin.QuarantinedItem{{Kind: checkin.KindHTTP, ID: a.http, Name: "app.example.com", Reason: "nginx: [emerg] no (in its line: server_name app.example.com;)"}}
+			}),
+			[]string{"Correct it as its reason below says. It comes back by itself when the cause is gone: HTTP service app.example.com", "server_name app.example.com; ← here"},
+			[]string{"template of the host's own"},
+		},
+		"a line of a template on the host": {
+			nginx(func(r *checkin.ServiceReport) {
+				r.LastApply = checkin.ApplyFailure
+				r.Quarantined = []checkin.QuarantinedItem{{Kind: checkin.KindHTTP, ID: a.http, Name: "app.example.com", Reason: "nginx: [emerg] no (in its line: include app.conf;)"}}
+			}),
+			[]string{"made by a template of the host's own", "ls -R /etc/opensource-agent/templates"},
+			[]string{"← here"},
+		},
+		"nothing for dnsmasq": {
+			func(r *checkin.Request) {
+				change(*r, "dnsmasq", func(r *checkin.ServiceReport) { r.Outcome, r.Message = checkin.OutcomeSkipped, checkin.NoNetwork })
+			},
+			[]string{"dnsmasq is not managed", "DNS and DHCP are not set up for this site", "Not managed"},
+			[]string{"What dnsmasq says"},
+		},
 		"edited": {
 			nginx(func(r *checkin.ServiceReport) {
 				r.Drift = []checkin.Drift{{Path: conf, Diff: "--- managed\n+++ found\n@@ -1 +1 @@\n-server_tokens off;\n+server_tokens on;\n"}}

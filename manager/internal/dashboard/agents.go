@@ -407,8 +407,11 @@ func notesOf(a store.Agent, now time.Time) []note {
 		if report.Hold != nil {
 			notes = append(notes, note{Badge: badge{name + " on hold", warn}, Text: describeHold(*report.Hold, now, clockAhead(a))})
 		}
-		if report.Outcome == checkin.OutcomeSkipped && report.Message != "" {
+		if report.Outcome == checkin.OutcomeSkipped && report.Message != "" && !report.Unwanted() {
 			notes = append(notes, note{Badge: badge{name, warn}, Text: report.Message})
+		}
+		if n := len(report.Quarantined); n > 0 {
+			notes = append(notes, note{Badge: badge{name + ": " + refused(report.Quarantined), warn}, Text: recordNames(report.Quarantined)})
 		}
 	}
 	if pairs := certificateWarnings(a, now); len(pairs) > 0 {
@@ -440,6 +443,8 @@ func describeServiceCell(name string, report checkin.ServiceReport, now time.Tim
 		}
 	case report.Outcome == checkin.OutcomeHeld:
 		cell.Apply = badge{"on hold", warn}
+	case report.Unwanted():
+		cell.Apply = badge{"not managed", neutral}
 	case report.Outcome == checkin.OutcomeSkipped:
 		cell.Apply = badge{"not managed", warn}
 	case len(report.Quarantined) > 0:

@@ -82,8 +82,8 @@ func describeService(name string, report checkin.ServiceReport, now time.Time, a
 		Message: report.Message, Meaning: meanings[report.Outcome],
 	}
 	view.Apply, view.ApplyClass = applied(report)
-	if len(report.Quarantined) > 0 && inForce(report.Outcome) {
-		view.Message = "" // it repeats what is listed as left out
+	if report.Unwanted() || len(report.Quarantined) > 0 && inForce(report.Outcome) {
+		view.Message = "" // it repeats what is listed as left out, or is no news
 	}
 	if report.AppliedAt != nil {
 		view.AppliedAt = report.AppliedAt.UTC()
@@ -179,6 +179,8 @@ func applied(report checkin.ServiceReport) (words, class string) {
 	switch n := len(report.Quarantined); {
 	case report.Outcome == checkin.OutcomeHeld:
 		return "on hold, " + words, warn
+	case report.Unwanted():
+		class = neutral
 	case report.Outcome == checkin.OutcomeSkipped:
 		class = warn
 	case n > 0 && inForce(report.Outcome):
@@ -206,6 +208,18 @@ func refused(items []checkin.QuarantinedItem) string {
 		words = append(words, fmt.Sprintf("%d kept as before", kept))
 	}
 	return strings.Join(words, ", ")
+}
+
+// recordNames are the first records that were refused.
+func recordNames(items []checkin.QuarantinedItem) string {
+	var names []string
+	for _, item := range items[:min(len(items), maxLinks)] {
+		names = append(names, item.Kind+" "+readable(item.Name))
+	}
+	if more := len(items) - len(names); more > 0 {
+		names = append(names, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(names, ", ")
 }
 
 // inForce reports whether a service runs what it was sent, records that were

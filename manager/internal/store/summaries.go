@@ -85,7 +85,7 @@ func severityOfService(s checkin.ServiceReport) Severity {
 	case "inactive", "activating", "deactivating", "reloading":
 		return Warning
 	}
-	if len(s.Quarantined) > 0 || s.Outcome == checkin.OutcomeHeld || s.Outcome == checkin.OutcomeSkipped {
+	if len(s.Quarantined) > 0 || s.Outcome == checkin.OutcomeHeld || s.Outcome == checkin.OutcomeSkipped && !s.Unwanted() {
 		return Warning
 	}
 	return Well
