@@ -33,6 +33,9 @@ func TestEnrollmentsInABrowser(t *testing.T) {
 	if got := eval[string](t, b, `document.querySelector("td time").textContent`); got != "just now" && !strings.HasSuffix(got, "ago") {
 		t.Errorf("it was made %q", got)
 	}
+	if got := eval[int](t, b, `Math.max(...[...document.querySelectorAll("td button")].map((e) => e.getClientRects()[0].height))`); got > 40 {
+		t.Errorf("a button is %d pixels high: its word is broken", got)
+	}
 	looked(t, b, "enrollments")
 	b.press(t, longest)
 	b.reads(t, "is known nowhere else")
