@@ -154,7 +154,7 @@ func TestAdviceForVolumes(t *testing.T) {
 		`"/mnt/a" is a symbolic link, and volumes are not reached through links: put a directory or a mount in its place`:         "",
 		`what nobody has thought of`: "",
 	} {
-		rows := []volumeRow{{1, volumeView{Class: bad, Message: message}}}
+		rows := []volumeRow{{ID: 1, volumeView: volumeView{Class: bad, Message: message}}}
 		p, any := volumeProblem(rows, store.Site{Site: inventory.Site{VolumesRoot: "/srv/v"}})
 		if !any || len(p.Steps) < 2 || p.Steps[0].Command != want || p.Steps[0].Text == "" {
 			t.Errorf("%s\nleads to %+v, want %q", message, p.Steps, want)

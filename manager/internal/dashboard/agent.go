@@ -90,6 +90,7 @@ type certificateView struct {
 type volumeRow struct {
 	ID int64
 	volumeView
+	lastChange // of one that has failed
 }
 
 type eventRow struct {
@@ -147,13 +148,19 @@ func (d *dashboard) readAgent(v *visit, a store.Agent) (agentPage, error) {
 	if a.Report.Agent != nil {
 		view.Facts[2].Value = a.Report.Agent.Version
 	}
-	_, view.Host = describeHost(a.Report.Request)
+	view.Host = describeHost(a.Report.Request)
+	r := d.readerOf(ctx, a)
 	for _, volume := range volumes {
-		view.Volumes = append(view.Volumes, volumeRow{volume.ID, describeVolume(volume)})
+		row := volumeRow{ID: volume.ID, volumeView: describeVolume(volume)}
+		if volume.Status == store.VolumeFailed {
+			if row.lastChange, err = r.lastChange(store.Ref{Resource: "volume", ID: volume.ID}); err != nil {
+				return view, err
+			}
+		}
+		view.Volumes = append(view.Volumes, row)
 	}
 	view.VolumeSummary = summaryOf(volumes)
 
-	r := d.readerOf(ctx, a)
 	if view.Published, view.PublishedAt, err = r.published(); err != nil {
 		return view, err
 	}

@@ -36,6 +36,13 @@ type excerptLine struct {
 type recordLink struct {
 	Name string
 	Path string // empty if the record is gone
+	lastChange
+}
+
+// lastChange says who changed a record last; By is empty if that is not known.
+type lastChange struct {
+	By       string
+	Revision namedRevision
 }
 
 // The bounds of what is shown: a hostile report is long.
@@ -344,12 +351,26 @@ func (r *agentReader) linkTo(record render.Record) (recordLink, error) {
 	if kindNames[record.Kind] == "" {
 		link.Name = record.Kind + " " + record.Name
 	}
-	path, err := r.pathOf(record)
+	of, err := r.find(record)
 	if errors.Is(err, store.ErrNotFound) {
 		return link, nil
 	}
-	link.Path = path
+	if err != nil {
+		return link, err
+	}
+	link.Path = recordPages[of.Resource](of.ID)
+	link.lastChange, err = r.lastChange(of)
 	return link, err
+}
+
+// lastChange tells who changed a record of the agent's site last.
+func (r *agentReader) lastChange(of store.Ref) (lastChange, error) {
+	last, err := r.d.store.LastChangeOf(r.ctx, r.agent.SiteID, of)
+	if err != nil || last == nil {
+		return lastChange{}, err
+	}
+	words := fmt.Sprintf("revision %d", last.Revision)
+	return lastChange{last.By, namedRevision{words, last.Revision, changesPath(r.agent.SiteID, last.Revision)}}, nil
 }
 
 // kindNames are what the kinds of records are called on pages.
@@ -358,8 +379,8 @@ var kindNames = map[string]string{
 	checkin.KindReservation: "DHCP reservation of ", checkin.KindHost: "name of ",
 }
 
-// pathOf is the page of a record of the agent's site, or store.ErrNotFound.
-func (r *agentReader) pathOf(record render.Record) (string, error) {
+// find finds a record of the agent's site, or returns store.ErrNotFound.
+func (r *agentReader) find(record render.Record) (store.Ref, error) {
 	site := r.agent.SiteID
 	switch record.Kind {
 	case checkin.KindHTTP, checkin.KindStream, checkin.KindSRV:
@@ -367,28 +388,28 @@ func (r *agentReader) pathOf(record render.Record) (string, error) {
 		if err == nil && service.SiteID != site {
 			err = store.ErrNotFound
 		}
-		return servicePath(record.ID), err
+		return store.Ref{Resource: "service", ID: record.ID}, err
 	case checkin.KindDomain:
 		rows, _, err := r.d.store.ListExternalDomains(r.ctx, store.ExternalDomainFilter{Name: record.Name}, store.ListOptions{Limit: 1})
 		if err != nil || len(rows) == 0 {
-			return "", noneOr(err)
+			return store.Ref{}, noneOr(err)
 		}
-		return domainPath(rows[0].ID), nil
+		return store.Ref{Resource: "external_domain", ID: rows[0].ID}, nil
 	case checkin.KindReservation, checkin.KindHost:
 		rows, _, err := r.d.store.ListContainers(r.ctx, store.ContainerFilter{SiteID: site, Hostname: record.Name}, store.ListOptions{Limit: 1})
 		if err == nil && len(rows) > 0 {
-			return containerPath(rows[0].ID), nil
+			return store.Ref{Resource: "container", ID: rows[0].ID}, nil
 		}
 		if err != nil {
-			return "", err
+			return store.Ref{}, err
 		}
 		nodes, _, err := r.d.store.ListNodes(r.ctx, store.NodeFilter{SiteID: site, Name: record.Name}, store.ListOptions{Limit: 1})
 		if err != nil || len(nodes) == 0 {
-			return "", noneOr(err)
+			return store.Ref{}, noneOr(err)
 		}
-		return nodePath(nodes[0].ID), nil
+		return store.Ref{Resource: "node", ID: nodes[0].ID}, nil
 	}
-	return "", store.ErrNotFound
+	return store.Ref{}, store.ErrNotFound
 }
 
 // noneOr is the error, or that there is no such record.

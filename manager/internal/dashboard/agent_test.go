@@ -293,7 +293,7 @@ func TestEveryFailureIsExplained(t *testing.T) {
 				}
 			}),
 			[]string{
-				"nginx: 2 left out, 1 kept as before", "All other records are in force.", "HTTP service app.example.com kept as before", "port tcp/2201 left out",
+				"nginx: 2 left out, 1 kept as before", "All other records are in force.", "HTTP service app.example.com kept as before Changed last by test admin (key) , with revision 1", "port tcp/2201 left out",
 				"What was made of it in " + conf, "server_name app.example.com;", "listen 2201; ← here", "DHCP reservation of gone left out", "sudo ss -lntup",
 			},
 			nil,
@@ -332,7 +332,7 @@ func TestEveryFailureIsExplained(t *testing.T) {
 			func(r *checkin.Request) {
 				r.Volumes = map[string]checkin.VolumeReport{fmt.Sprint(a.vol): {Message: "mkdir /mnt/volumes: permission denied"}}
 			},
-			[]string{"1 of the site's volumes could not be provided", "chown 100000:100000 /mnt/volumes", "mkdir /mnt/volumes: permission denied", "1 failed"},
+			[]string{"1 of the site's volumes could not be provided", "chown 100000:100000 /mnt/volumes", "mkdir /mnt/volumes: permission denied", "1 failed", "Changed last by test admin (key) , with revision 1"},
 			nil,
 		},
 		"expired certificate": {

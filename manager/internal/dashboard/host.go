@@ -9,15 +9,13 @@ import (
 )
 
 // describeHost puts into words what an agent told about itself and its host.
-func describeHost(report checkin.Request) (summary string, facts []fact) {
+func describeHost(report checkin.Request) (facts []fact) {
 	add := func(name, value string) {
 		if value != "" {
 			facts = append(facts, fact{name, value})
 		}
 	}
-	var parts []string
 	if h := report.Host; h != nil {
-		parts = append(parts, h.OS)
 		add("System", h.OS)
 		add("nginx", describeNGINX(h.NGINX))
 		add("dnsmasq", describeDNSMasq(h.DNSMasq))
@@ -28,17 +26,11 @@ func describeHost(report checkin.Request) (summary string, facts []fact) {
 	if a := report.Agent; a != nil {
 		add("Machine", a.MachineID)
 		add("Own templates", strings.Join(a.Templates, ", "))
-		if len(a.Templates) > 0 {
-			parts = append(parts, prose.Counted(len(a.Templates), "own template"))
-		}
 		if p := a.Pass; p != nil {
 			add("Last pass", fmt.Sprintf("%s, %d ms, %s", p.StartedAt.UTC().Format(humanTime), p.DurationMS, prose.Counted(p.Rounds, "round")))
 		}
 	}
-	if len(facts) == 0 {
-		return "", nil
-	}
-	return "Host: " + strings.Join(parts, ", "), facts
+	return facts
 }
 
 func describeNGINX(n *checkin.NGINXInfo) string {

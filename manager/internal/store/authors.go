@@ -2,6 +2,7 @@ package store
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 
@@ -119,4 +120,35 @@ func (d deed) author() string {
 		return d.ActorName
 	}
 	return fmt.Sprintf("%s (%s)", d.ActorName, d.ActorKind)
+}
+
+// LastChange is by whom a record was changed last, and the revision that was made
+// then: agents got the change with it.
+type LastChange struct {
+	By       string
+	Revision int64 // its number
+}
+
+// LastChangeOf returns the last change of a record that a site has, nil if it is in
+// no revision or not known any more.
+func (s *Store) LastChangeOf(ctx context.Context, siteID int64, of Ref) (*LastChange, error) {
+	var entries []AuditEntry
+	err := s.reader(ctx).Where("resource = ? AND resource_id = ? AND action IN ?", of.Resource, of.ID, []Action{ActionCreate, ActionUpdate}).
+		Order("id DESC").Limit(1).Find(&entries).Error
+	if err != nil {
+		return nil, fmt.Errorf("read who changed %s %d: %w", of.Resource, of.ID, err)
+	}
+	if len(entries) == 0 {
+		return nil, nil
+	}
+	var numbers []int64
+	err = s.reader(ctx).Model(&Revision{}).Where("site_id = ? AND audited >= ?", siteID, entries[0].ID).Order("number").Limit(1).Pluck("number", &numbers).Error
+	if err != nil {
+		return nil, fmt.Errorf("read the revision of the last change of %s %d: %w", of.Resource, of.ID, err)
+	}
+	if len(numbers) == 0 {
+		return nil, nil
+	}
+	who := deed{ActorKind: entries[0].Actor.Kind, ActorName: entries[0].Actor.Name}
+	return &LastChange{By: who.author(), Revision: numbers[0]}, nil
 }
