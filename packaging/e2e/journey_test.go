@@ -101,7 +101,7 @@ func connectAgent(t *testing.T, j *journey) {
 	j.page.Click(t, "", "Show the command")
 	j.page.WaitFor(t, "Waiting for the first check-in…")
 	j.page.Picture(t, "journey-04-command")
-	command := j.page.Text(t, "command")
+	command := j.page.Text(t, "install") + " && " + j.page.Text(t, "command")
 	j.page.Stays(t, func() {
 		j.Run(t, "sh", "-c", "cd /root && "+command)
 		j.override(t, "nginx/domain.tmpl", "ssl_certificate ", "include /etc/nginx/domains/{{.Name}}.conf;\n        ssl_certificate ")

@@ -183,10 +183,6 @@ func (d *dashboard) agentSince(v *visit, siteID int64, host string, enrolled tim
 	return &shown, nil
 }
 
-// installPackage is for a host that has no packages of this project yet, and maybe
-// no list of Debian's.
-const installPackage = "sudo apt update && " + upgradeAgent
-
 // enrollCommand is the command to be copied, empty if this browser does not know
 // the token. Without PUBLIC_URL it names the address that the browser itself uses.
 func (d *dashboard) enrollCommand(v *visit) (command, warning string) {

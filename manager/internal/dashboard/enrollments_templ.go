@@ -235,11 +235,11 @@ func enrollmentPage(p page, view enrollmentView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = copyable("install", installPackage).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = copyable("install", upgradeAgent).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 19, "<p class=\"muted aside\">In a container without <code>sudo</code>, be root and leave the word out, here and below.</p></section><section class=\"card\"><h2>2. Make the host the agent of ")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 19, "<p class=\"muted aside\">In a container without <code>sudo</code>, be root and leave the word out, here and below. A fresh one needs <code>apt update</code> first.</p></section><section class=\"card\"><h2>2. Make the host the agent of ")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
