@@ -88,7 +88,7 @@ func firstAccount(t *testing.T, j *journey) {
 }
 
 func firstSite(t *testing.T, j *journey) {
-	j.page.WaitFor(t, "Subnet mask")
+	j.page.WaitFor(t, "Create the site")
 	j.page.Picture(t, "journey-02-first-site")
 	j.page.Type(t, "name", "home")
 	j.page.Click(t, "", "Create the site")
@@ -96,14 +96,14 @@ func firstSite(t *testing.T, j *journey) {
 	j.page.Picture(t, "journey-03-connect")
 }
 
-// connectAgent runs the command as the page has it, and looks on.
+// connectAgent runs the commands as the page has them, and looks on.
 func connectAgent(t *testing.T, j *journey) {
 	j.page.Click(t, "", "Show the command")
 	j.page.WaitFor(t, "Waiting for the first check-in…")
 	j.page.Picture(t, "journey-04-command")
-	command := j.page.Text(t, "install") + " && " + j.page.Text(t, "command")
+	install, enroll := j.page.Text(t, "install"), j.page.Text(t, "command")
 	j.page.Stays(t, func() {
-		j.Run(t, "sh", "-c", "cd /root && "+command)
+		j.Run(t, "sh", "-c", "cd /root && "+install+" && "+enroll)
 		j.override(t, "nginx/domain.tmpl", "ssl_certificate ", "include /etc/nginx/domains/{{.Name}}.conf;\n        ssl_certificate ")
 		j.page.WaitLong(t, passInterval, "The site is connected.")
 	})
@@ -169,6 +169,7 @@ func readFailure(t *testing.T, j *journey) {
 	for _, words := range []string{
 		`open() "/etc/nginx/domains/shpo.test.conf" failed (2: No such file or directory)`,
 		"include /etc/nginx/domains/shpo.test.conf;",
+		"made by a template of the host's own",
 	} {
 		j.page.WaitFor(t, words)
 	}

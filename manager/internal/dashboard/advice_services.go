@@ -53,7 +53,11 @@ func serviceProblems(s serviceDetail, a store.Agent, site store.Site, canWrite b
 		if !inForce(report.Outcome) {
 			why = "These records were left out before the rest was tried, which is not in force either."
 		}
-		add(warn, fmt.Sprintf("%s: %s", s.Name, refused(report.Quarantined)), why, quarantineSteps(s, report)...)
+		class := warn
+		if slices.ContainsFunc(report.Quarantined, func(q checkin.QuarantinedItem) bool { return !q.KeptPrevious }) {
+			class = bad // somebody's service is down
+		}
+		add(class, fmt.Sprintf("%s: %s", s.Name, refused(report.Quarantined)), why, quarantineSteps(s, report)...)
 	}
 	switch {
 	case s.Held != "" && known:

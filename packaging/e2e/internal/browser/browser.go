@@ -56,16 +56,21 @@ func (p *Page) Type(t testing.TB, field, text string) {
 }
 
 // Click clicks on the link or button with that text, in the part of the page
-// that says something; that is empty if there is only one.
+// that says something, which is empty if there is only one, and waits for the page
+// that it leads to.
 func (p *Page) Click(t testing.TB, part, text string) {
 	t.Helper()
 	p.do(t, fmt.Sprintf("link or button %q", text), fmt.Sprintf(
 		`(() => {
 			const found = [...document.querySelectorAll("a, button")].find(e =>
 				e.textContent.trim() === %s && e.closest("article, section, tr, body").textContent.includes(%s));
-			if (found) found.click();
+			if (found) {
+				window.left = true;
+				found.click();
+			}
 			return !!found
 		})()`, strconv.Quote(text), strconv.Quote(part)))
+	p.do(t, fmt.Sprintf("the page that %q leads to", text), `!window.left && document.readyState === "complete"`)
 }
 
 // WaitFor waits until the page says something.
