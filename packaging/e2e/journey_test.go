@@ -84,6 +84,7 @@ func firstAccount(t *testing.T, j *journey) {
 	j.page.Type(t, "code", code)
 	j.page.Type(t, "name", "ada")
 	j.page.Type(t, "password", password)
+	j.page.Type(t, "again", password)
 	j.page.Click(t, "", "Create the account")
 }
 

@@ -56,7 +56,7 @@ func TestTheAuditLogSaysWhoChangedWhatFromWhatToWhat(t *testing.T) {
 		"\nada changed the service app of the container web\n", "\nPort: 8080 → 9090\n", "\nNode: pve1 → pve2\n",
 		"\nThe API key test admin created the service “tcp 2001” of the container “shop” (deleted)\n", "\nProtocol: TCP\n",
 		"\nada deleted the container “shop”\n", "\nada deleted the service “tcp 2001” of the container “shop” (deleted)\n",
-		"\nPublishing: Every change, with the next check-in → Changes wait until they are published\n",
+		"\nPublishing: Every change at once → Changes wait until they are published\n",
 		"\nSomebody unknown could not sign in as ada\n", "created the domain example.com", "created the notification target on call", "\nSites: lab\n",
 		"created the user mara", "\nRole: Viewer: reads everything but secrets\n", "from 127.0.0.1",
 	}, []string{"ipv4 address", "node id", "container id", "nodeId", "site ids"})

@@ -17,13 +17,14 @@ type setupView struct {
 	Mismatch string // how the address differs from PUBLIC_URL
 }
 
-type firstAccount struct{ Code, Name, Password string }
+type firstAccount struct{ Code, Name, Password, Again string }
 
 func setupFields(a *firstAccount) []*field {
 	return []*field{
 		text("code", "Setup code", &a.Code).required().hint("Such as ABCDE-FGHIJ-KLMNO-PQRST"),
 		text("name", "Your name", &a.Name).required().username().hint("To sign in with, such as ada"),
 		password("password", "Password", &a.Password).required().hint("10 characters or more"),
+		password("again", "Password, again", &a.Again).required(),
 	}
 }
 
@@ -71,7 +72,10 @@ func (d *dashboard) setUp(c *gin.Context) {
 	}
 	_ = f.read(c.Request.PostForm) // texts can be anything
 	ctx := c.Request.Context()
-	err := d.auth.SetUp(ctx, auth.RequestOf(ctx).Client, wanted.Code, wanted.Name, wanted.Password)
+	err := sameAgain(wanted.Password, wanted.Again)
+	if err == nil {
+		err = d.auth.SetUp(ctx, auth.RequestOf(ctx).Client, wanted.Code, wanted.Name, wanted.Password)
+	}
 
 	var tooMany *auth.TooManyError
 	status := f.refused(err)

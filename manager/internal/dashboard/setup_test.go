@@ -34,12 +34,19 @@ func TestFirstRun(t *testing.T) {
 	b.fill(t, "code", "WRONG")
 	b.fill(t, "name", "ada")
 	b.fill(t, "password", password)
+	b.fill(t, "again", "correct mule")
+	b.press(t, "Create the account")
+	b.reads(t, "this is not the same as the one above")
+	b.forgive() // Chromium reports the status
+	b.fill(t, "password", password)
+	b.fill(t, "again", password)
 	b.press(t, "Create the account")
 	b.reads(t, "this is not the setup code")
 	looked(t, b, "setup-refused")
 	b.forgive() // Chromium reports the status
 	b.fill(t, "code", strings.ToLower(code))
 	b.fill(t, "password", password)
+	b.fill(t, "again", password)
 	b.press(t, "Create the account")
 	b.reads(t, "Next comes your first site")
 	b.fill(t, "name", "lab")
@@ -86,7 +93,7 @@ func TestSetupIsOver(t *testing.T) {
 	if page := get(t, s, "/setup", ""); page.Status != http.StatusSeeOther || page.Header.Get("Location") != "/sign-in" {
 		t.Errorf("%d %s", page.Status, page.Body)
 	}
-	refused := submit(t, s, "/setup", "", url.Values{"code": {code}, "name": {"eve"}, "password": {password}})
+	refused := submit(t, s, "/setup", "", url.Values{"code": {code}, "name": {"eve"}, "password": {password}, "again": {password}})
 	if refused.Status != http.StatusSeeOther || refused.Header.Get("Location") != "/sign-in" || len(refused.Header.Values("Set-Cookie")) > 0 {
 		t.Errorf("%d %v", refused.Status, refused.Header)
 	}
@@ -99,7 +106,7 @@ func TestSetupIsRefused(t *testing.T) {
 	s := servertest.Start(t, servertest.Options{})
 	former, code := setupCode(t, s), setupCode(t, s)
 	try := func(code, name, password string) servertest.Answer {
-		return submit(t, s, "/setup", "", url.Values{"code": {code}, "name": {name}, "password": {password}})
+		return submit(t, s, "/setup", "", url.Values{"code": {code}, "name": {name}, "password": {password}, "again": {password}})
 	}
 	// One that was copied from the log before the manager was started again:
 	shows(t, try(former, "ada", password), http.StatusUnauthorized, "this is not the setup code", "each start of the manager makes another", "sudo opensource-manager setup-code")
@@ -125,7 +132,7 @@ func TestGuessingTheSetupCode(t *testing.T) {
 	s := servertest.Start(t, servertest.Options{})
 	setupCode(t, s)
 	for range 100 {
-		answer := submit(t, s, "/setup", "", url.Values{"code": {"A"}, "name": {"eve"}, "password": {password}})
+		answer := submit(t, s, "/setup", "", url.Values{"code": {"A"}, "name": {"eve"}, "password": {password}, "again": {password}})
 		if answer.Status == http.StatusTooManyRequests {
 			if answer.Header.Get("Retry-After") == "" {
 				t.Error("it does not say when to come back")
@@ -172,7 +179,7 @@ func TestEnrollmentPages(t *testing.T) {
 func TestPasswordManagersKnowTheFirstAccount(t *testing.T) {
 	s := servertest.Start(t, servertest.Options{})
 	setup := string(get(t, s, "/setup", "").Body)
-	for field, want := range map[string]string{"code": "off", "name": "username", "password": "new-password"} {
+	for field, want := range map[string]string{"code": "off", "name": "username", "password": "new-password", "again": "new-password"} {
 		input := regexp.MustCompile(`<input [^>]*name="` + field + `"[^>]*>`).FindString(setup)
 		if !strings.Contains(input, `autocomplete="`+want+`"`) {
 			t.Errorf("%s: %s", field, input)

@@ -45,7 +45,7 @@ func siteFields(s *inventory.Site) []*field {
 		text("portRange", "External ports", &s.PortRange).in(outside).hint("Ports are given to TCP and UDP services from here. If empty: " + inventory.DefaultPortRange),
 		text("volumesRoot", "Folder of the volumes", &s.VolumesRoot).in(handling).hint("If empty: " + inventory.DefaultVolumesRoot),
 		choice("publishing", "Publishing", &s.Publishing,
-			option{inventory.PublishAuto, "Every change, with the next check-in"},
+			option{inventory.PublishAuto, "Every change at once"},
 			option{inventory.PublishManual, "Changes wait until they are published"}).in(handling),
 	}
 }

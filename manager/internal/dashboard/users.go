@@ -265,8 +265,8 @@ func (d *dashboard) account(v *visit) error {
 	if err != nil {
 		return err
 	}
-	if err = view.Form.read(typed); err == nil && wanted != again {
-		err = &store.InvalidError{Fields: map[string]string{"again": "this is not the same as the one above"}}
+	if err = view.Form.read(typed); err == nil {
+		err = sameAgain(wanted, again)
 	}
 	if err == nil {
 		err = d.auth.ChangePassword(v.Request.Context(), present, wanted)
@@ -284,6 +284,14 @@ func (d *dashboard) account(v *visit) error {
 		return err
 	}
 	return v.goTo("/account", "Your password was changed. Everywhere else you are signed out.")
+}
+
+// sameAgain returns an InvalidError unless a password was typed twice the same.
+func sameAgain(password, again string) error {
+	if password != again {
+		return &store.InvalidError{Fields: map[string]string{"again": "this is not the same as the one above"}}
+	}
+	return nil
 }
 
 func (d *dashboard) showAccount(v *visit, status int, view accountView) error {
