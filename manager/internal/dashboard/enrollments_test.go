@@ -20,7 +20,7 @@ func TestEnrollmentsInABrowser(t *testing.T) {
 	b.until(t, `document.getElementById("live").textContent === "Live"`)
 	b.fill(t, "hostname", "half-a-na")
 	longest := strings.Repeat(strings.Repeat("l", 62)+".", 4) + "l"
-	open := enrollment(t, s, store.Enrollment{SiteID: site, Hostname: longest, CreatedBy: strings.Repeat("‮<img src=x onerror=alert(1)>", 4)})
+	open := enrollment(t, s, store.Enrollment{SiteID: site, Hostname: longest, CreatedBy: strings.Repeat("\u202e<img src=x onerror=alert(1)>", 4)})
 	b.reads(t, longest)
 	if got := eval[string](t, b, `document.querySelector("[name=hostname]").value`); got != "half-a-na" {
 		t.Errorf("what is typed became %q", got)
