@@ -24,6 +24,7 @@ type differenceView struct {
 	Summary     string
 	Same        bool
 	Guard       string
+	NotServed   []string // records, with the reason
 	Effects     []effectView
 	Agents      string
 	Touched     []touchedView
@@ -89,6 +90,9 @@ func describeDifference(diff preview.Difference) differenceView {
 	}
 	if g := diff.Impact.Guard; g != nil {
 		view.Guard = "Agents hold this back until an administrator confirms it, because it " + removes(*g) + "."
+	}
+	for _, item := range diff.Impact.NotServed[:min(len(diff.Impact.NotServed), maxListed)] {
+		view.NotServed = append(view.NotServed, kindNames[item.Kind]+readable(item.Name)+": "+item.Reason)
 	}
 	for _, e := range diff.Impact.Effects {
 		view.Effects = append(view.Effects, describeEffect(e))

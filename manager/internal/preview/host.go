@@ -31,6 +31,8 @@ type Host struct {
 	// before are rendered as Before has them, if it is known.
 	Refused []checkin.QuarantinedItem
 	Before  *checkin.Snapshot
+	// Others is how many more agents the site has.
+	Others int
 }
 
 // assumed is Debian 13 with everything from its archive.
@@ -118,6 +120,9 @@ func (h Host) basis(manager string, snapshots ...checkin.Snapshot) Basis {
 	}
 	if h.Agent == "" {
 		assume("no agent of the site has told yet what its host has: Debian 13 is assumed, with nginx %s, HTTP/3, the stream module, dnsmasq %s and IPv6", basis.NGINX, basis.DNSMasq)
+	}
+	if h.Agent != "" && h.Others > 0 {
+		assume("it is worked out for %s, which was heard last; the site has %s besides", h.Agent, prose.Counted(h.Others, "agent"))
 	}
 	if len(h.Own) > 0 {
 		assume("the host has templates of its own (%s), which are not known here: those of the package are used", strings.Join(h.Own, ", "))

@@ -39,6 +39,9 @@ type Impact struct {
 	Reservations Touched `json:"reservations" doc:"Containers that DHCP gives their address"`
 	DNSRecords   Touched `json:"dnsRecords" doc:"SRV records of the internal domain"`
 	Volumes      Touched `json:"volumes"`
+	// NotServed are records that the host cannot serve, and that were not left out
+	// before.
+	NotServed []checkin.QuarantinedItem `json:"notServed" nullable:"false" doc:"Records that are left out on the host from now on, and why"`
 	// Guard is what agents hold back with their usual setting.
 	Guard *checkin.Guard `json:"guard" doc:"Set if agents hold this back until an administrator confirms it, since it removes so much"`
 	Words []string       `json:"words" nullable:"false" doc:"All this for people"`
@@ -75,8 +78,19 @@ func Compare(before, after checkin.Snapshot, h Host, manager string) Difference 
 		{nginx, d.Impact.NGINX, effectWords(is[0], d.Impact.NGINX), is[0].note()},
 		{dnsmasq, d.Impact.DNSMasq, effectWords(is[1], d.Impact.DNSMasq), is[1].note()},
 	}
+	d.Impact.NotServed = append(newlyLeftOut(was[0], is[0]), newlyLeftOut(was[1], is[1])...)
 	d.Impact.Words = d.Impact.words()
 	return d
+}
+
+// newlyLeftOut are the records that a service leaves out after a change and did not
+// before.
+func newlyLeftOut(before, after Service) []checkin.QuarantinedItem {
+	left := map[checkin.QuarantinedItem]bool{}
+	for _, item := range before.LeftOut {
+		left[item] = true
+	}
+	return slices.DeleteFunc(slices.Clone(after.LeftOut), func(item checkin.QuarantinedItem) bool { return left[item] })
 }
 
 // effect is what a service has to do if these files differ.
@@ -223,10 +237,29 @@ func (i Impact) words() []string {
 			}
 		}
 	}
+	for _, reason := range i.notServed() {
+		say("Not served on the host: %s.", reason)
+	}
 	if len(i.Volumes.Removed) > 0 {
 		say("The directories of removed volumes stay.")
 	}
 	return words
+}
+
+// notServed names the records that are not served, by the reason.
+func (i Impact) notServed() []string {
+	var reasons []string
+	names := map[string][]string{}
+	for _, item := range i.NotServed {
+		if names[item.Reason] == nil {
+			reasons = append(reasons, item.Reason)
+		}
+		names[item.Reason] = append(names[item.Reason], item.Name)
+	}
+	for n, reason := range reasons {
+		reasons[n] = prose.Some(names[reason]) + " (" + reason + ")"
+	}
+	return reasons
 }
 
 func effectWords(service Service, effect Effect) string {

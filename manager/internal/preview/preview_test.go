@@ -2,6 +2,7 @@ package preview_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -129,6 +130,23 @@ func TestWhatCannotBeRenderedSaysWhy(t *testing.T) {
 	d := preview.Compare(lab(), s, preview.HostOf(report), version)
 	if d.Impact.NGINX != preview.Unknown || !strings.Contains(d.Impact.Words[0], "cannot be told") {
 		t.Errorf("%+v", d.Impact)
+	}
+	many := lab()
+	added := many.NGINX.StreamServices[0]
+	added.ID, added.ExternalPort = 99, 2299
+	many.NGINX.StreamServices = append(many.NGINX.StreamServices, added)
+	bare := bookworm()
+	bare.Host.NGINX.Stream = false
+	host := preview.HostOf(bare)
+	host.Others = 2
+	d = preview.Compare(lab(), many, host, version)
+	if len(d.Impact.NotServed) != 1 || !slices.ContainsFunc(d.Impact.Words, func(w string) bool {
+		return strings.HasPrefix(w, "Not served on the host: tcp/2299 (") && strings.Contains(w, "stream module")
+	}) {
+		t.Errorf("%q %+v", d.Impact.Words, d.Impact.NotServed)
+	}
+	if !strings.Contains(strings.Join(d.Host.Assumptions, "\n"), "the site has 2 agents besides") {
+		t.Errorf("%q", d.Host.Assumptions)
 	}
 	wrong := lab()
 	wrong.NGINX.HTTPServices[0].ExternalHostname = "app; return 200"

@@ -95,7 +95,9 @@ func (c *Cache) Host(ctx context.Context, siteID int64) (preview.Host, error) {
 	})
 	report := heard.Report.Request
 	report.Hostname = heard.Hostname
-	return preview.HostOf(&report), nil
+	host := preview.HostOf(&report)
+	host.Others = len(agents) - 1
+	return host, nil
 }
 
 func tells(a store.Agent) int {
