@@ -213,6 +213,16 @@ type Certificate struct {
 	Fallback bool `json:"fallback"`
 }
 
+// StateAt is the state at a moment: a report can be older than the end of a
+// certificate that was good when it was made.
+func (c Certificate) StateAt(now time.Time) CertificateState {
+	good := c.State == CertificateOK || c.State == CertificateExpiring
+	if good && c.NotAfter != nil && !now.Before(*c.NotAfter) {
+		return CertificateExpired
+	}
+	return c.State
+}
+
 // Guard says that a snapshot is held back because it removes too much: of
 // Total records of a kind in force, Removed are not in it any more.
 type Guard struct {

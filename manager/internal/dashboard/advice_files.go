@@ -121,8 +121,9 @@ func certificateProblems(a store.Agent, now time.Time) []problem {
 	for _, advice := range certificateStates {
 		var domains []string
 		for domain, c := range a.Report.Certificates {
-			early := c.State == checkin.CertificateExpired && c.NotAfter != nil && now.Before(*c.NotAfter)
-			if c.State == advice.state && early == advice.early {
+			state := c.StateAt(now)
+			early := state == checkin.CertificateExpired && c.NotAfter != nil && now.Before(*c.NotAfter)
+			if state == advice.state && early == advice.early {
 				domains = append(domains, domain)
 			}
 		}

@@ -33,8 +33,12 @@ func TestEveryValueOfACheckInHasAdvice(t *testing.T) {
 		})
 	}
 	certificate := func(state checkin.CertificateState) func(*checkin.Request) {
+		ends := later(time.Hour)
+		if state == checkin.CertificateExpired {
+			ends = later(-time.Hour)
+		}
 		return func(r *checkin.Request) {
-			r.Certificates = map[string]checkin.Certificate{"example.com": {State: state, NotAfter: later(-time.Hour)}}
+			r.Certificates = map[string]checkin.Certificate{"example.com": {State: state, NotAfter: ends}}
 		}
 	}
 	guard := func(kind checkin.GuardKind) func(*checkin.Request) {

@@ -308,11 +308,12 @@ func describeCertificates(reported map[string]checkin.Certificate, now time.Time
 	var list []certificateView
 	for _, domain := range slices.Sorted(maps.Keys(reported)) {
 		c := reported[domain]
-		view := certificateView{Domain: readable(domain), State: string(c.State), Class: bad, Ends: c.NotAfter, Fallback: c.Fallback}
+		state := c.StateAt(now)
+		view := certificateView{Domain: readable(domain), State: string(state), Class: bad, Ends: c.NotAfter, Fallback: c.Fallback}
 		switch {
-		case c.State == checkin.CertificateOK && !c.Fallback:
+		case state == checkin.CertificateOK && !c.Fallback:
 			view.Class = good
-		case c.State == checkin.CertificateExpiring:
+		case state == checkin.CertificateExpiring:
 			view.Class = warn
 		}
 		if c.NotAfter != nil {

@@ -276,10 +276,11 @@ func certificateWarnings(a store.Agent, now time.Time) []string {
 }
 
 func certificateWarning(domain string, c checkin.Certificate, now time.Time) string {
-	if c.State == checkin.CertificateOK && !c.Fallback {
+	state := c.StateAt(now)
+	if state == checkin.CertificateOK && !c.Fallback {
 		return ""
 	}
-	words := fmt.Sprintf("Certificate of %s: %s", readable(domain), c.State)
+	words := fmt.Sprintf("Certificate of %s: %s", readable(domain), state)
 	if c.NotAfter != nil {
 		if left := c.NotAfter.Sub(now); left > 0 {
 			words += ", valid for " + span(left) + " more"

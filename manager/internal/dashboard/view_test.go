@@ -67,6 +67,26 @@ func TestNamesAreReadable(t *testing.T) {
 	}
 }
 
+// TestACertificateEndsThoughNobodyTells: the last report of an agent that is gone
+// was made while its certificates were good.
+func TestACertificateEndsThoughNobodyTells(t *testing.T) {
+	now := time.Date(2026, 12, 1, 12, 0, 0, 0, time.UTC)
+	ended := now.AddDate(0, 0, -30)
+	for _, told := range []checkin.CertificateState{checkin.CertificateOK, checkin.CertificateExpiring} {
+		reported := map[string]checkin.Certificate{"example.com": {State: told, NotAfter: &ended}}
+		if got := certificateWarning("example.com", reported["example.com"], now); got != "Certificate of example.com: expired, since 30 days." {
+			t.Errorf("%s: %q", told, got)
+		}
+		if got := describeCertificates(reported, now)[0]; got.State != "expired" || got.Class != bad || got.Date != "ended 30 days ago" {
+			t.Errorf("%s: %+v", told, got)
+		}
+		advice := certificateProblems(store.Agent{Report: store.Report{Request: checkin.Request{Certificates: reported}}}, now)
+		if len(advice) != 1 || advice[0].Title != "The certificate of example.com has expired" {
+			t.Errorf("%s: %+v", told, advice)
+		}
+	}
+}
+
 func TestDamagedReportIsTold(t *testing.T) {
 	skew := int64(0)
 	agent := store.Agent{Hostname: "a", Report: store.Report{Fault: errors.New("unexpected end")}, LastSeenAt: time.Now(), ClockSkewMS: &skew}

@@ -73,7 +73,7 @@ func createAgent(tx *gorm.DB, c CheckIn, agent *Agent) ([]events.Event, error) {
 	*agent = Agent{
 		SiteID: c.SiteID, Hostname: c.Hostname, PeerAddress: c.PeerAddress, Report: Report{Request: c.Report}, Drift: toldDrift(c),
 		ClockSkewMS: c.ClockSkewMS, FirstSeenAt: c.At, LastSeenAt: c.At, ChangedAt: c.At, Told: 1,
-		Summary: summaryOf(Report{Request: c.Report}),
+		Summary: summaryOf(Report{Request: c.Report}, c.At),
 	}
 	agent.fetches(c)
 	err := tx.Create(agent).Error
@@ -105,7 +105,7 @@ func changeAgent(tx *gorm.DB, c CheckIn, agent *Agent) ([]events.Event, error) {
 		changing = append(changing, "drift")
 	}
 	agent.PeerAddress, agent.Report, agent.ClockSkewMS = c.PeerAddress, Report{Request: c.Report}, c.ClockSkewMS
-	agent.Summary = summaryOf(agent.Report)
+	agent.Summary = summaryOf(agent.Report, c.At)
 	agent.LastSeenAt, agent.ChangedAt, agent.OfflineAt = c.At, c.At, nil
 	agent.Told++
 	if err := tx.Model(agent).Select(changing).Updates(agent).Error; err != nil {

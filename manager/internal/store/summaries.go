@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"time"
 	"unicode"
 
 	"opensource.internal/agent/checkin"
@@ -36,8 +37,9 @@ type Summary struct {
 // summaryColumns are those of a Summary.
 var summaryColumns = []string{"severity", "held", "address", "address_order", "version", "version_order", "running_etag"}
 
-func summaryOf(report Report) Summary {
-	s := Summary{Severity: severityOf(report), Address: column(string(report.IPv4Address))}
+// summaryOf sums up a report as it is to be understood at a moment.
+func summaryOf(report Report, at time.Time) Summary {
+	s := Summary{Severity: severityOf(report, at), Address: column(string(report.IPv4Address))}
 	if report.Agent != nil {
 		s.Version = column(report.Agent.Version)
 	}
@@ -56,7 +58,7 @@ func summaryOf(report Report) Summary {
 	return s
 }
 
-func severityOf(report Report) Severity {
+func severityOf(report Report, at time.Time) Severity {
 	worst := Well
 	if report.Fault != nil || report.Guard != nil {
 		worst = Warning
@@ -65,7 +67,7 @@ func severityOf(report Report) Severity {
 		worst = max(worst, severityOfService(service))
 	}
 	for _, pair := range report.Certificates {
-		if pair.State != checkin.CertificateOK || pair.Fallback {
+		if pair.StateAt(at) != checkin.CertificateOK || pair.Fallback {
 			worst = max(worst, Warning)
 		}
 	}
@@ -129,7 +131,7 @@ func summariseAgents(ctx context.Context, db *sql.DB) error {
 		return fmt.Errorf("read reports of agents: %w", err)
 	}
 	for id, report := range reports {
-		s := summaryOf(report)
+		s := summaryOf(report, time.Now())
 		_, err := db.ExecContext(ctx, `UPDATE agents SET severity = $1, held = $2, address = $3, address_order = $4,
 			version = $5, version_order = $6, running_etag = $7 WHERE id = $8`,
 			s.Severity, s.Held, s.Address, s.AddressOrder, s.Version, s.VersionOrder, s.RunningETag, id)
