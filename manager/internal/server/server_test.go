@@ -210,7 +210,7 @@ func TestLimitsOfARequest(t *testing.T) {
 		t.Errorf("100 KiB of header: %d", answer.Status)
 	}
 	form := http.Header{"Content-Type": {"application/x-www-form-urlencoded"}}
-	if answer := s.Do(t, "POST", "/sign-in", "name="+strings.Repeat("a", 1<<20), form); answer.Status != 400 {
+	if answer := s.Do(t, "POST", "/sign-in", "name="+strings.Repeat("a", 1<<20), form); answer.Status != http.StatusRequestEntityTooLarge {
 		t.Errorf("1 MiB of form: %d", answer.Status)
 	}
 }
