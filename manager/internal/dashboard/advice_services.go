@@ -42,10 +42,13 @@ func serviceProblems(s serviceDetail, a store.Agent, site store.Site, canWrite b
 			append(append([]step{{Text: "Read both errors below. Then, on the host:", Command: bothServices}}, remediesFor(report, s, site)...),
 				step{Text: "When the cause is gone, make a pass:", Command: passNow})...)
 	case report.Outcome == checkin.OutcomeRolledBack:
-		add(bad, s.Name+" took the change back", "The new configuration passed its test, but did not work. The one before runs again: nothing is down, and changes do not arrive there until this is mended.",
+		add(bad, s.Name+" took the change back", "The new configuration passed its test, but did not work. The one before runs again"+nothingDown(s)+" Changes do not arrive there until this is mended.",
+			append(remedies(report, s, a, site), goBack(s, site, canWrite)...)...)
+	case report.Outcome == checkin.OutcomeRejected:
+		add(bad, s.Name+" refused the change", "What ran before goes on"+nothingDown(s)+" Changes do not arrive there until this is mended.",
 			append(remedies(report, s, a, site), goBack(s, site, canWrite)...)...)
 	case report.Failing():
-		add(bad, s.Name+" refused the change", "What ran before goes on: nothing is down. Changes do not arrive there until this is mended.",
+		add(bad, s.Name+": its last change failed", whatRuns(report, s)+" Changes do not arrive there until this is mended.",
 			append(remedies(report, s, a, site), goBack(s, site, canWrite)...)...)
 	}
 	if n := len(report.Quarantined); n > 0 {
@@ -79,6 +82,23 @@ func serviceProblems(s serviceDetail, a store.Agent, site store.Site, canWrite b
 			step{Text: "Put what is to stay into a template, copied from /usr/share/opensource-agent/templates to /etc/opensource-agent/templates. To try something first, keep the agent off for a while:", Command: holdCommand(s.Name)})
 	}
 	return list
+}
+
+// nothingDown ends a sentence about a service that kept its configuration, which
+// helps nobody while it does not run.
+func nothingDown(s serviceDetail) string {
+	if s.StateClass == good {
+		return ": nothing is down."
+	}
+	return "."
+}
+
+// whatRuns is what is known of a service that does not say how its change failed.
+func whatRuns(report checkin.ServiceReport, s serviceDetail) string {
+	if report.RunningETag == "" {
+		return "It has not told what runs."
+	}
+	return "It tells that it runs " + s.Runs.Words + "."
 }
 
 // skippedWords say why a service is left alone, which other programs may say at
@@ -233,7 +253,11 @@ func quarantineSteps(s serviceDetail, report checkin.ServiceReport) []step {
 	if len(report.Quarantined) <= maxLinks && len(s.Records) == len(report.Quarantined) {
 		steps = nil
 		for _, r := range s.Records {
-			steps = append(steps, step{Text: "Correct it as its reason below says. It comes back by itself when the cause is gone:", Path: r.Path, Link: r.Name})
+			one := step{Text: "Correct it as its reason below says. It comes back by itself when the cause is gone:", Path: r.Path, Link: r.Name}
+			if r.Path == "" {
+				one = step{Text: r.Name + " is not in the inventory any more; the next configuration is without it."}
+			}
+			steps = append(steps, one)
 		}
 	}
 	if slices.ContainsFunc(s.Records, func(r recordView) bool { return r.Foreign }) {

@@ -56,7 +56,7 @@ func TestEveryValueOfACheckInHasAdvice(t *testing.T) {
 		want   string
 	}{
 		"ApplySuccess":     {well, "Nothing:"},
-		"ApplyFailure":     {service(func(r *checkin.ServiceReport) { r.LastApply, r.Outcome = checkin.ApplyFailure, "" }), "nginx refused the change"},
+		"ApplyFailure":     {service(func(r *checkin.ServiceReport) { r.LastApply, r.Outcome = checkin.ApplyFailure, "" }), "nginx: its last change failed"},
 		"ApplyUnknown":     {service(func(r *checkin.ServiceReport) { r.LastApply, r.Outcome = checkin.ApplyUnknown, "" }), "Nothing:"},
 		"OutcomeUnchanged": {outcome(checkin.OutcomeUnchanged), "Nothing:"},
 		"OutcomeApplied":   {outcome(checkin.OutcomeApplied), "Nothing:"},

@@ -306,6 +306,26 @@ func TestEveryFailureIsExplained(t *testing.T) {
 			[]string{"Correct it as its reason below says. It comes back by itself when the cause is gone: HTTP service app.example.com", "server_name app.example.com; ← here"},
 			[]string{"template of the host's own"},
 		},
+		"a record that is gone": {
+			nginx(func(r *checkin.ServiceReport) {
+				r.LastApply = checkin.ApplyFailure
+				r.Quarantined = []checkin.QuarantinedItem{{Kind: checkin.KindReservation, Name: "gone", Reason: "macAddress: is used twice"}}
+			}),
+			[]string{"DHCP reservation of gone is not in the inventory any more; the next configuration is without it."},
+			[]string{"Correct it as its reason below says"},
+		},
+		"a change that failed somehow": {
+			nginx(func(r *checkin.ServiceReport) { r.LastApply, r.Outcome = checkin.ApplyFailure, "" }),
+			[]string{"nginx: its last change failed", "It tells that it runs revision 1."},
+			[]string{"nothing is down", "refused the change"},
+		},
+		"rejected, and down": {
+			nginx(func(r *checkin.ServiceReport) {
+				r.LastApply, r.Outcome, r.State = checkin.ApplyFailure, checkin.OutcomeRejected, "failed"
+			}),
+			[]string{"nginx does not run", "What ran before goes on. Changes do not arrive"},
+			[]string{"nothing is down"},
+		},
 		"a line of a template on the host": {
 			nginx(func(r *checkin.ServiceReport) {
 				r.LastApply = checkin.ApplyFailure
@@ -412,8 +432,8 @@ func TestEveryFailureIsExplained(t *testing.T) {
 				r.Agent, r.Host, r.Running, r.Certificates = nil, nil, nil, nil
 				r.Services = map[string]checkin.ServiceReport{"nginx": {State: "active", LastApply: checkin.ApplyFailure}}
 			},
-			[]string{"nginx refused the change", "It tells no reason here", "journalctl -t opensource-agent -n 20", "It is an agent of the earlier generation", "sudo apt install ./opensource-agent_*.deb"},
-			nil,
+			[]string{"nginx: its last change failed", "It has not told what runs.", "It tells no reason here", "journalctl -t opensource-agent -n 20", "It is an agent of the earlier generation", "sudo apt install ./opensource-agent_*.deb"},
+			[]string{"nothing is down"},
 		},
 		"not managed": {
 			func(r *checkin.Request) {
@@ -552,7 +572,7 @@ func TestAnAgentOfAnEarlierGeneration(t *testing.T) {
 	path := a.tell(t, checkin.Request{SiteID: a.site, Hostname: "old", CurrentTime: time.Now().Unix(), Services: map[string]checkin.ServiceReport{
 		"nginx": {State: "active", LastApply: checkin.ApplyFailure, Message: "bad option at line 12 of /etc/nginx/nginx.conf"}, "dnsmasq": {State: "active", LastApply: checkin.ApplySuccess},
 	}})
-	wantOn(t, text(get(t, a.Server, path, a.cookie)), []string{"not told", "Failed", "In force", "nginx refused the change", "unknown"}, []string{"← here"})
+	wantOn(t, text(get(t, a.Server, path, a.cookie)), []string{"not told", "Failed", "In force", "nginx: its last change failed", "unknown"}, []string{"← here"})
 }
 
 // hostile tells what must neither break out nor break the layout.
