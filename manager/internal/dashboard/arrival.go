@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -169,7 +170,7 @@ func (view *arrivalView) inPart(a store.Agent, etag string, now time.Time) {
 			if view.Stage == "" {
 				view.Stage = "failed"
 			}
-			view.Words = name + ": " + meanings[service.Outcome]
+			view.Words = name + ": " + cmp.Or(meanings[service.Outcome], "its last apply failed.")
 			view.Message = service.Message
 			return
 		case checkin.SameETag(service.RunningETag, etag):

@@ -24,6 +24,7 @@ func TestHowFarAChangeHasComeOnAnAgent(t *testing.T) {
 	old, had, has := service(older, older, checkin.OutcomeUnchanged), service(newer, older, checkin.OutcomeApplied), service(newer, newer, checkin.OutcomeApplied)
 	refused, held := service(newer, older, checkin.OutcomeRejected), had
 	refused.Message = "[emerg] unknown directive"
+	failed := checkin.ServiceReport{LastApply: checkin.ApplyFailure, ReceivedETag: newer}
 	held.Hold = &checkin.Hold{Until: now.Add(time.Hour), By: "root", Reason: "upgrade"}
 	runs := func(etag string) *checkin.Running {
 		return &checkin.Running{ETag: etag, Since: now.Add(-5 * time.Second)}
@@ -45,6 +46,7 @@ func TestHowFarAChangeHasComeOnAnAgent(t *testing.T) {
 		{"half of it", 3 * time.Second, checkin.Request{Services: both(has, had), Running: runs(older)}, "received", neutral, "20 s ago", "nginx has it in force, dnsmasq not yet", ""},
 		{"not every record", 3 * time.Second, checkin.Request{Services: both(has, has), Running: runs(older)}, "in part", warn, "20 s ago", "not every record or volume", ""},
 		{"refused", 3 * time.Second, checkin.Request{Services: both(refused, has), Running: runs(older)}, "rejected", bad, "20 s ago", "nginx: Refused before anything was changed", "[emerg] unknown directive"},
+		{"failed somehow", 3 * time.Second, checkin.Request{Services: both(failed, has), Running: runs(older)}, "failed", bad, "20 s ago", "nginx: its last apply failed.", ""},
 		{"on hold", 3 * time.Second, checkin.Request{Services: both(held, has), Running: runs(older)}, "on hold", warn, "20 s ago", "On hold for 1 h 0 min more", ""},
 		{"held back", 3 * time.Second, checkin.Request{Services: both(had, had), Running: runs(older), Guard: &checkin.Guard{Removed: 6, Total: 8, Kind: checkin.GuardServices, ETag: newer}}, "held back", warn, "20 s ago", "It removes 6 of 8 services", ""},
 		{"held another one back", 80 * time.Second, checkin.Request{Services: both(old, old), Running: runs(older), Guard: &checkin.Guard{Removed: 6, Total: 8, ETag: older}}, "waiting", neutral, "", "has not checked in since", ""},
