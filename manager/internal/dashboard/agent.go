@@ -148,7 +148,7 @@ func (d *dashboard) readAgent(v *visit, a store.Agent) (agentPage, error) {
 	if a.Report.Agent != nil {
 		view.Facts[2].Value = a.Report.Agent.Version
 	}
-	view.Host = describeHost(a.Report.Request)
+	view.Host = describeHost(a.Report.Request, v.Now)
 	r := d.readerOf(ctx, a)
 	for _, volume := range volumes {
 		row := volumeRow{ID: volume.ID, volumeView: describeVolume(volume)}
@@ -165,7 +165,7 @@ func (d *dashboard) readAgent(v *visit, a store.Agent) (agentPage, error) {
 		return view, err
 	}
 	if running := a.Report.Running; running != nil {
-		view.InForceSince = running.Since.UTC().Format(humanTime)
+		view.InForceSince = toldTime(running.Since, v.Now)
 		if view.InForce, err = r.named(running.ETag); err != nil {
 			return view, err
 		}

@@ -452,7 +452,11 @@ func describeServiceCell(name string, report checkin.ServiceReport, now time.Tim
 	case !report.Working():
 		cell.Apply = badge{"last apply unknown", neutral}
 	}
-	if report.AppliedAt != nil && cell.Apply.Text == "" {
+	switch {
+	case report.AppliedAt == nil || cell.Apply.Text != "":
+	case isAhead(*report.AppliedAt, now):
+		cell.Apply = badge{"applied ahead of the manager's clock", neutral}
+	default:
 		at := report.AppliedAt.UTC()
 		cell.At, cell.Age = &at, ago(max(0, now.Sub(at)))
 	}

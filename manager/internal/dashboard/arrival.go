@@ -136,7 +136,10 @@ func arrivalOf(a store.Agent, etag string, since, now time.Time) arrivalView {
 		view.Stage, view.Class, view.Words = "unknown", warn, "Its last report could not be read."
 	case runs:
 		view.InForce, view.Stage, view.Class = true, "in force", good
-		view.Applied = momentOf(running.Since.Add(-clockAhead(a)), now)
+		view.Applied = moment{Done: true}
+		if since := running.Since.Add(-clockAhead(a)); !isAhead(since, now) {
+			view.Applied = momentOf(since, now)
+		}
 	case guarded:
 		view.Stage, view.Class = heldBackStage, warn
 		view.Words = "It " + removes(*a.Report.Guard) + ", so an administrator has to confirm that first."

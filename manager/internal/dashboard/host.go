@@ -3,13 +3,14 @@ package dashboard
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"opensource.internal/agent/checkin"
 	"opensource.internal/manager/internal/prose"
 )
 
 // describeHost puts into words what an agent told about itself and its host.
-func describeHost(report checkin.Request) (facts []fact) {
+func describeHost(report checkin.Request, now time.Time) (facts []fact) {
 	add := func(name, value string) {
 		if value != "" {
 			facts = append(facts, fact{name, value})
@@ -27,7 +28,11 @@ func describeHost(report checkin.Request) (facts []fact) {
 		add("Machine", a.MachineID)
 		add("Own templates", strings.Join(a.Templates, ", "))
 		if p := a.Pass; p != nil {
-			add("Last pass", fmt.Sprintf("%s, %d ms, %s", p.StartedAt.UTC().Format(humanTime), p.DurationMS, prose.Counted(p.Rounds, "round")))
+			took := fmt.Sprintf("%d ms", p.DurationMS)
+			if p.DurationMS < 0 { // a clock was set meanwhile
+				took = "for a time that is not known"
+			}
+			add("Last pass", fmt.Sprintf("%s, %s, %s", toldTime(p.StartedAt, now), took, prose.Counted(p.Rounds, "round")))
 		}
 	}
 	return facts
@@ -57,9 +62,9 @@ func yesOrNo(is bool, yes, no string) string {
 // size is a number of bytes as people say it.
 func size(bytes int64) string {
 	const unit = 1 << 10
-	value, names := float64(bytes), []string{"bytes", "KiB", "MiB", "GiB", "TiB"}
-	for value >= unit && len(names) > 1 {
+	value, names := float64(max(0, bytes)), []string{"bytes", "KiB", "MiB", "GiB", "TiB"}
+	for value >= unit-0.05 && len(names) > 1 { // which would be rounded to 1024.0
 		value, names = value/unit, names[1:]
 	}
-	return fmt.Sprintf("%.3g %s", value, names[0])
+	return strings.TrimSuffix(fmt.Sprintf("%.1f", value), ".0") + " " + names[0]
 }

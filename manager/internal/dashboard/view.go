@@ -87,7 +87,7 @@ func describeService(name string, report checkin.ServiceReport, now time.Time, a
 	}
 	if report.AppliedAt != nil {
 		view.AppliedAt = report.AppliedAt.UTC()
-		view.Applied = view.AppliedAt.Format(humanTime)
+		view.Applied = toldTime(view.AppliedAt, now)
 	}
 	if got, runs := report.ReceivedETag, report.RunningETag; got != "" && runs != "" && !checkin.SameETag(got, runs) {
 		view.Behind = "runs " + shortTag(runs) + ", was given " + shortTag(got)
@@ -126,6 +126,18 @@ func clockAhead(a store.Agent) time.Duration {
 	}
 	return ahead
 }
+
+// toldTime is a time that an agent has told of something it did.
+func toldTime(at, now time.Time) string {
+	words := at.UTC().Format(humanTime)
+	if isAhead(at, now) {
+		words += ", ahead of the manager's clock"
+	}
+	return words
+}
+
+// isAhead reports whether what is said to have been is yet to come.
+func isAhead(at, now time.Time) bool { return at.Sub(now) > store.SkewWorthTelling }
 
 // maxReason is how much is shown of what somebody on a host gave as a reason, in
 // bytes.

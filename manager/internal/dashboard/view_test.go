@@ -210,21 +210,62 @@ func TestProbesInWords(t *testing.T) {
 }
 
 func TestHostInWords(t *testing.T) {
+	now := time.Date(2026, 12, 1, 12, 0, 0, 0, time.UTC)
 	facts := describeHost(checkin.Request{
-		Agent: &checkin.AgentInfo{Templates: []string{"nginx/nginx.conf.tmpl"}, Pass: &checkin.PassInfo{DurationMS: 12, Rounds: 1}},
+		Agent: &checkin.AgentInfo{Templates: []string{"nginx/nginx.conf.tmpl"}, Pass: &checkin.PassInfo{StartedAt: now, DurationMS: 12, Rounds: 1}},
 		Host:  &checkin.HostInfo{OS: "Debian", NGINX: &checkin.NGINXInfo{Version: "1.22.1"}, DiskFreeBytes: 8589934592},
-	})
+	}, now)
 	var all strings.Builder
 	for _, f := range facts {
 		all.WriteString(f.Name + " " + f.Value + "; ")
 	}
-	for _, want := range []string{"nginx 1.22.1, without stream module", "dnsmasq not installed", "IPv6 off", "Free on disk 8 GiB", "Own templates nginx/nginx.conf.tmpl", "12 ms, 1 round"} {
+	for _, want := range []string{"nginx 1.22.1, without stream module", "dnsmasq not installed", "IPv6 off", "Free on disk 8 GiB", "Own templates nginx/nginx.conf.tmpl", "Last pass 2026-12-01 12:00:00 UTC, 12 ms, 1 round"} {
 		if !strings.Contains(all.String(), want) {
 			t.Errorf("%q is not in %s", want, all.String())
 		}
 	}
-	if facts := describeHost(checkin.Request{}); facts != nil {
+	if facts := describeHost(checkin.Request{}, now); facts != nil {
 		t.Errorf("an older agent tells %v", facts)
+	}
+}
+
+func TestSizesInWords(t *testing.T) {
+	for bytes, want := range map[int64]string{
+		-1: "0 bytes", 0: "0 bytes", 1023: "1023 bytes", 1024: "1 KiB", 1536: "1.5 KiB", 1023 << 20: "1023 MiB", 1<<30 - 1: "1 GiB",
+		1000<<20 + 512<<10: "1000.5 MiB", 3 << 50: "3072 TiB",
+	} {
+		if got := size(bytes); got != want {
+			t.Errorf("%d: %q, want %q", bytes, got, want)
+		}
+	}
+}
+
+// TestTimesThatCannotBe: what an agent did is not in the future, and took no time
+// below none.
+func TestTimesThatCannotBe(t *testing.T) {
+	now := time.Date(2026, 12, 1, 12, 0, 0, 0, time.UTC)
+	later := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+	const told = "2030-01-01 00:00:00 UTC, ahead of the manager's clock"
+	facts := describeHost(checkin.Request{Agent: &checkin.AgentInfo{Pass: &checkin.PassInfo{StartedAt: later, DurationMS: -5, Rounds: 1}}}, now)
+	if got := facts[len(facts)-1].Value; got != told+", for a time that is not known, 1 round" {
+		t.Errorf("a pass: %q", got)
+	}
+	report := checkin.ServiceReport{State: "active", LastApply: checkin.ApplySuccess, Outcome: checkin.OutcomeApplied, AppliedAt: &later}
+	if got := describeService("nginx", report, now, 0).Applied; got != told {
+		t.Errorf("a service: %q", got)
+	}
+	if got := describeServiceCell("nginx", report, now); got.At != nil || got.Apply.Text != "applied ahead of the manager's clock" {
+		t.Errorf("in the list: %+v", got)
+	}
+	const etag = `"2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae"`
+	agent := store.Agent{LastSeenAt: now}
+	agent.Report.Running = &checkin.Running{ETag: etag, Since: later}
+	if got := arrivalOf(agent, etag, now, now); !got.Applied.Done || got.Applied.Age != "" {
+		t.Errorf("a revision: %+v", got.Applied)
+	}
+	second := now.Add(time.Second) // no clock is exact
+	if got := toldTime(second, now); got != "2026-12-01 12:00:01 UTC" {
+		t.Error(got)
 	}
 }
 
