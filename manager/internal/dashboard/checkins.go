@@ -50,13 +50,18 @@ const (
 )
 
 var (
-	wasSeen    = barKind{"seen", good, 40}
-	wasFailed  = barKind{"seen, with a failed change", bad, 28}
-	wasLate    = barKind{"late", warn, 18}
-	wasOffline = barKind{"offline", bad, 8}
-	wasUnknown = barKind{"not known: no manager ran", "unknown", 3}
-	wasNotYet  = barKind{"not known yet", "unknown", 0}
+	wasSeen          = barKind{"seen", good, 40}
+	wasFailed        = barKind{"seen, with a failed change", bad, 28}
+	wasLate          = barKind{"late", warn, 18}
+	wasLateFailed    = barKind{"late, with a failed change", bad, 23}
+	wasOffline       = barKind{"offline", bad, 8}
+	wasOfflineFailed = barKind{"offline, with a failed change", bad, 13}
+	wasUnknown       = barKind{"not known: no manager ran", "unknown", 3}
+	wasNotYet        = barKind{"not known yet", "unknown", 0}
 )
+
+// withFailure is what a quarter was in which a change had failed.
+var withFailure = map[barKind]barKind{wasSeen: wasFailed, wasLate: wasLateFailed, wasOffline: wasOfflineFailed}
 
 // width of the chart, in its own unit.
 func (s strip) width() string { return strconv.Itoa(len(s.Bars) * barWidth) }
@@ -118,8 +123,19 @@ func drawStrip(a store.Agent, quarters []store.Quarter, failed []period, now tim
 	return view
 }
 
-// kindOf is what an agent was in a quarter. The worst of it counts.
+// kindOf is what an agent was in a quarter, and whether it had failed to change.
 func kindOf(a store.Agent, q store.Quarter, failed []period, now time.Time) barKind {
+	kind := presenceIn(q, a, now)
+	for _, p := range failed {
+		if failing, any := withFailure[kind]; any && p.from.Before(q.BeganAt.Add(store.QuarterLength)) && p.to.After(q.BeganAt) {
+			return failing
+		}
+	}
+	return kind
+}
+
+// presenceIn is how an agent was heard in a quarter. The worst of it counts.
+func presenceIn(q store.Quarter, a store.Agent, now time.Time) barKind {
 	ends := q.BeganAt.Add(store.QuarterLength)
 	if ends.After(now) && q.Offline == 0 && q.Late == 0 { // nobody has looked yet, or not since
 		switch a.Presence(now) {
@@ -139,11 +155,6 @@ func kindOf(a store.Agent, q store.Quarter, failed []period, now time.Time) barK
 		return wasOffline
 	case q.Late > 0:
 		return wasLate
-	}
-	for _, p := range failed {
-		if p.from.Before(ends) && p.to.After(q.BeganAt) {
-			return wasFailed
-		}
 	}
 	return wasSeen
 }
@@ -165,7 +176,7 @@ func (s *strip) stretch(kind barKind, began, ends time.Time) {
 func inWords(numbers map[string]int) string {
 	var parts []string
 	all := 0
-	for _, kind := range []barKind{wasSeen, wasFailed, wasLate, wasOffline, wasUnknown} {
+	for _, kind := range []barKind{wasSeen, wasFailed, wasLate, wasLateFailed, wasOffline, wasOfflineFailed, wasUnknown} {
 		if n := numbers[kind.Word]; n > 0 {
 			parts = append(parts, fmt.Sprintf("%s in %d", kind.Word, n))
 			all += n

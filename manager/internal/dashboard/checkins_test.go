@@ -22,6 +22,7 @@ func TestTheStripOfADay(t *testing.T) {
 	quarters[30].Late = 1
 	quarters[40].Late, quarters[40].Offline = 3, 12
 	quarters[41].Offline = 15
+	quarters[50].Late, quarters[51].Offline = 1, 1
 	a := store.Agent{FirstSeenAt: quarters[10].BeganAt.Add(time.Minute), LastSeenAt: now}
 	told := []store.Event{
 		{Kind: events.ApplyFailed, At: quarters[50].BeganAt.Add(time.Minute), Detail: store.Values{"service": "nginx"}},
@@ -37,12 +38,12 @@ func TestTheStripOfADay(t *testing.T) {
 		}
 	}
 	want := map[string][]int{
-		wasNotYet.Word: {0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, wasUnknown.Word: {20}, wasLate.Word: {30}, wasOffline.Word: {40, 41}, wasFailed.Word: {50, 51, 95, 96},
+		wasNotYet.Word: {0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, wasUnknown.Word: {20}, wasLate.Word: {30}, wasOffline.Word: {40, 41}, wasLateFailed.Word: {50}, wasOfflineFailed.Word: {51}, wasFailed.Word: {95, 96},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	words := "Of 87 quarter hours: seen in 79; seen, with a failed change in 4; late in 1; offline in 2; not known: no manager ran in 1."
+	words := "Of 87 quarter hours: seen in 79; seen, with a failed change in 2; late in 1; late, with a failed change in 1; offline in 2; offline, with a failed change in 1; not known: no manager ran in 1."
 	if view.Words != words {
 		t.Error(view.Words)
 	}
@@ -52,7 +53,7 @@ func TestTheStripOfADay(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{
 		"2026-11-30 17:00 to 17:15 UTC not known: no manager ran", "2026-11-30 19:30 to 19:45 UTC late", "2026-11-30 22:00 to 22:30 UTC offline",
-		"2026-12-01 00:30 to 01:00 UTC seen, with a failed change", "2026-12-01 11:45 to 12:15 UTC seen, with a failed change",
+		"2026-12-01 00:30 to 00:45 UTC late, with a failed change", "2026-12-01 00:45 to 01:00 UTC offline, with a failed change", "2026-12-01 11:45 to 12:15 UTC seen, with a failed change",
 	}, stretches); diff != "" {
 		t.Error(diff)
 	}
