@@ -262,6 +262,9 @@ func (r *agentReader) services(now time.Time) ([]serviceDetail, error) {
 	for _, name := range slices.Sorted(maps.Keys(r.agent.Report.Services)) {
 		report := r.agent.Report.Services[name]
 		one := serviceDetail{ID: fmt.Sprintf("service-%d", len(list)+1), serviceView: describeService(name, report, now, clockAhead(r.agent)), Happened: happened(report)}
+		if heldBackBy(r.agent.Report.Guard, report) {
+			one.Happened, one.ApplyClass = "Held back", warn
+		}
 		if found, ok := drift[name]; ok {
 			one.DriftedAt, one.Drifted, one.Drift = found.At.UTC(), ago(max(0, now.Sub(found.At))), found.Files
 			one.Restored = found.Restored
@@ -290,6 +293,15 @@ var outcomes = map[checkin.Outcome]string{
 	checkin.OutcomeRolledBack: "Did not work, and was taken back",
 	checkin.OutcomeStuck:      "Did not work, and going back failed too",
 	checkin.OutcomeHeld:       "On hold",
+}
+
+// heldBackBy reports whether a service does not run what it was given because that
+// removes too much.
+func heldBackBy(guard *checkin.Guard, report checkin.ServiceReport) bool {
+	if guard == nil || !inForce(report.Outcome) || report.ReceivedETag == "" || checkin.SameETag(report.ReceivedETag, report.RunningETag) {
+		return false
+	}
+	return guard.ETag == "" || checkin.SameETag(guard.ETag, report.ReceivedETag)
 }
 
 // happened says what became of what a service was given last.

@@ -720,3 +720,26 @@ func TestAllEventsOfAnAgent(t *testing.T) {
 	b.open(t, path+"/events")
 	looked(t, b, "agent-events")
 }
+
+// TestWhatIsHeldBackIsNotInForce: the services run what was before, and each line
+// says so.
+func TestWhatIsHeldBackIsNotInForce(t *testing.T) {
+	h := newHeldBackSite(t, nil)
+	before := checkin.ServiceReport{State: "active", LastApply: checkin.ApplySuccess, Outcome: checkin.OutcomeUnchanged, ReceivedETag: h.etag, RunningETag: `"before"`}
+	refused := before
+	refused.Outcome, refused.LastApply = checkin.OutcomeRejected, checkin.ApplyFailure
+	page := func(dnsmasq checkin.ServiceReport, etag string) string {
+		t.Helper()
+		checkIn(t, h.Server, checkin.Request{
+			SiteID: h.site, Hostname: "gateway", CurrentTime: time.Now().Unix(), Guard: &checkin.Guard{Removed: 6, Total: 8, Kind: checkin.GuardServices, ETag: etag},
+			Services: map[string]checkin.ServiceReport{"nginx": before, "dnsmasq": dnsmasq},
+		})
+		return string(get(t, h.Server, fmt.Sprintf("/agents/%d", h.agent), signIn(t, h.Server)).Body)
+	}
+	const held = `<span class="badge warn">Held back</span>`
+	if got := strings.Count(page(before, h.etag), held); got != 2 {
+		t.Errorf("%d services are held back, want 2", got)
+	}
+	wantOn(t, page(refused, h.etag), []string{held, "Refused before anything was changed"}, []string{">In force<"})
+	wantOn(t, page(before, `"another"`), []string{">In force<"}, []string{held})
+}

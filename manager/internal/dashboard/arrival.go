@@ -158,29 +158,31 @@ func arrivalOf(a store.Agent, etag string, since, now time.Time) arrivalView {
 }
 
 // inPart tells of an agent that has told to have it, and that not all of it is in
-// force.
+// force. The stage is that of the worst; words are of all that is in the way.
 func (view *arrivalView) inPart(a store.Agent, etag string, now time.Time) {
-	var runs, waits []string
+	var runs, waits, words []string
 	for _, name := range slices.Sorted(maps.Keys(a.Report.Services)) {
 		service := a.Report.Services[name]
 		switch {
 		case service.Hold != nil:
-			view.Stage, view.Class = "on hold", warn
-			view.Words = describeHold(*service.Hold, now, clockAhead(a)) + " (" + name + ")."
-			return
-		case service.Failing():
-			view.Stage, view.Class = strings.ReplaceAll(string(service.Outcome), "_", " "), bad
-			if view.Stage == "" {
-				view.Stage = "failed"
+			if view.Class != bad {
+				view.Stage, view.Class = "on hold", warn
 			}
-			view.Words = name + ": " + cmp.Or(meanings[service.Outcome], "its last apply failed.")
+			words = append(words, describeHold(*service.Hold, now, clockAhead(a))+" ("+name+").")
+		case service.Failing() && view.Class == bad:
+			words = append(words, failed(name, service))
+		case service.Failing():
+			view.Stage, view.Class = cmp.Or(strings.ReplaceAll(string(service.Outcome), "_", " "), "failed"), bad
+			words = slices.Insert(words, 0, failed(name, service))
 			view.Message = service.Message
-			return
 		case checkin.SameETag(service.RunningETag, etag):
 			runs = append(runs, name)
 		default:
 			waits = append(waits, name)
 		}
+	}
+	if view.Words = strings.Join(words, " "); view.Words != "" {
+		return
 	}
 	view.Stage = "received"
 	switch {
@@ -192,6 +194,10 @@ func (view *arrivalView) inPart(a store.Agent, etag string, now time.Time) {
 	default:
 		view.Words = "It is taking it over."
 	}
+}
+
+func failed(name string, service checkin.ServiceReport) string {
+	return name + ": " + cmp.Or(meanings[service.Outcome], "its last apply failed.")
 }
 
 // tellsToHave reports whether an agent has told that it was given the content of

@@ -48,6 +48,7 @@ func TestHowFarAChangeHasComeOnAnAgent(t *testing.T) {
 		{"refused", 3 * time.Second, checkin.Request{Services: both(refused, has), Running: runs(older)}, "rejected", bad, "20 s ago", "nginx: Refused before anything was changed", "[emerg] unknown directive"},
 		{"failed somehow", 3 * time.Second, checkin.Request{Services: both(failed, has), Running: runs(older)}, "failed", bad, "20 s ago", "nginx: its last apply failed.", ""},
 		{"on hold", 3 * time.Second, checkin.Request{Services: both(held, has), Running: runs(older)}, "on hold", warn, "20 s ago", "On hold for 1 h 0 min more", ""},
+		{"one refused, one on hold", 3 * time.Second, checkin.Request{Services: both(refused, held), Running: runs(older)}, "rejected", bad, "20 s ago", "nginx: Refused before anything was changed: the previous configuration goes on. On hold for 1 h 0 min more", "[emerg] unknown directive"},
 		{"held back", 3 * time.Second, checkin.Request{Services: both(had, had), Running: runs(older), Guard: &checkin.Guard{Removed: 6, Total: 8, Kind: checkin.GuardServices, ETag: newer}}, "held back", warn, "20 s ago", "It removes 6 of 8 services", ""},
 		{"held another one back", 80 * time.Second, checkin.Request{Services: both(old, old), Running: runs(older), Guard: &checkin.Guard{Removed: 6, Total: 8, ETag: older}}, "waiting", neutral, "", "has not checked in since", ""},
 	} {
