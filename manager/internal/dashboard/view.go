@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -33,28 +32,18 @@ const (
 type fact struct{ Name, Value string }
 
 type serviceView struct {
-	Name        string
-	State       string
-	StateClass  string
-	Apply       string
-	ApplyClass  string
-	Applied     string
-	AppliedAt   time.Time
-	Behind      string // what it was given and does not run
-	Meaning     string // of an outcome that not everybody knows
-	Message     string
-	Held        string
-	Quarantined []quarantinedView
-	Drifted     string // when files were found edited
-	DriftedAt   time.Time
-	Restored    bool // the edit was undone
-	Drift       []checkin.Drift
-}
-
-type quarantinedView struct {
-	Record       string
-	Reason       string
-	KeptPrevious bool
+	Name       string
+	State      string
+	StateClass string
+	ApplyClass string
+	Applied    string
+	AppliedAt  time.Time
+	Message    string
+	Held       string
+	Drifted    string // when files were found edited
+	DriftedAt  time.Time
+	Restored   bool // the edit was undone
+	Drift      []checkin.Drift
 }
 
 type volumeView struct {
@@ -79,9 +68,8 @@ func presenceClass(p store.Presence) string {
 func describeService(name string, report checkin.ServiceReport, now time.Time, ahead time.Duration) serviceView {
 	view := serviceView{
 		Name: name, State: cmp.Or(report.State, checkin.StateUnknown), StateClass: stateClass(report.State),
-		Message: report.Message, Meaning: meanings[report.Outcome],
+		ApplyClass: applyClass(report), Message: report.Message,
 	}
-	view.Apply, view.ApplyClass = applied(report)
 	if report.Unwanted() || len(report.Quarantined) > 0 && inForce(report.Outcome) {
 		view.Message = "" // it repeats what is listed as left out, or is no news
 	}
@@ -89,21 +77,11 @@ func describeService(name string, report checkin.ServiceReport, now time.Time, a
 		view.AppliedAt = report.AppliedAt.UTC()
 		view.Applied = toldTime(view.AppliedAt, now)
 	}
-	if got, runs := report.ReceivedETag, report.RunningETag; got != "" && runs != "" && !checkin.SameETag(got, runs) {
-		view.Behind = "runs " + shortTag(runs) + ", was given " + shortTag(got)
-	}
 	if h := report.Hold; h != nil {
 		view.Held = describeHold(*h, now, ahead)
 		if report.Outcome == checkin.OutcomeHeld {
 			view.Message = "" // it repeats the hold
 		}
-	}
-	for _, q := range report.Quarantined {
-		record := q.Kind + " " + readable(q.Name)
-		if q.ID != 0 {
-			record += " (" + strconv.FormatInt(q.ID, 10) + ")"
-		}
-		view.Quarantined = append(view.Quarantined, quarantinedView{Record: record, Reason: q.Reason, KeptPrevious: q.KeptPrevious})
 	}
 	return view
 }
@@ -177,31 +155,23 @@ func stateClass(state string) string {
 	return neutral
 }
 
-// applied says how the latest apply ended.
-func applied(report checkin.ServiceReport) (words, class string) {
-	words, class = "last apply: "+string(cmp.Or(report.LastApply, checkin.ApplyUnknown)), neutral
+// applyClass says how the latest apply is to be felt about.
+func applyClass(report checkin.ServiceReport) string {
 	switch {
-	case report.Failing():
-		class = bad
-	case len(report.Quarantined) > 0:
-		class = warn
-	case report.Working():
-		class = good
-	}
-	switch n := len(report.Quarantined); {
 	case report.Outcome == checkin.OutcomeHeld:
-		return "on hold, " + words, warn
+		return warn
 	case report.Unwanted():
-		class = neutral
+		return neutral
 	case report.Outcome == checkin.OutcomeSkipped:
-		class = warn
-	case n > 0 && inForce(report.Outcome):
-		return fmt.Sprintf("last apply: %s, %s", report.Outcome, refused(report.Quarantined)), warn
+		return warn
+	case report.Failing():
+		return bad
+	case len(report.Quarantined) > 0:
+		return warn
+	case report.Working():
+		return good
 	}
-	if report.Outcome != "" {
-		words += ", " + strings.ReplaceAll(string(report.Outcome), "_", " ")
-	}
-	return words, class
+	return neutral
 }
 
 // refused counts the records that are not in force as they were sent.

@@ -40,7 +40,7 @@ func TestALeftOutRecordIsNoFailedApply(t *testing.T) {
 		State: "active", LastApply: checkin.ApplyFailure, Outcome: checkin.OutcomeApplied, Message: "left out: http x",
 		Quarantined: []checkin.QuarantinedItem{{Kind: "http", Name: "x"}},
 	}
-	if v := describeService("nginx", report, time.Now(), 0); v.Apply != "last apply: applied, 1 left out" || v.ApplyClass != warn || v.Message != "" {
+	if v := describeService("nginx", report, time.Now(), 0); happened(report) != "In force, 1 left out" || v.ApplyClass != warn || v.Message != "" {
 		t.Errorf("%+v", v)
 	}
 	report.Outcome, report.Message = checkin.OutcomeRejected, "nginx: [emerg]"
@@ -58,9 +58,9 @@ func TestNamesAreReadable(t *testing.T) {
 			t.Errorf("%q: %q, want %q", name, got, want)
 		}
 	}
-	view := describeService("nginx", checkin.ServiceReport{Quarantined: []checkin.QuarantinedItem{{Kind: "http", Name: "xn--bcher-kva.example"}}}, time.Now(), 0)
+	record := recordNames([]checkin.QuarantinedItem{{Kind: "http", Name: "xn--bcher-kva.example"}})
 	warning := certificateWarning("xn--bcher-kva.example", checkin.Certificate{State: checkin.CertificateMissing}, time.Now())
-	for _, words := range []string{view.Quarantined[0].Record, warning} {
+	for _, words := range []string{record, warning} {
 		if !strings.Contains(words, "bücher.example") {
 			t.Errorf("not readable: %s", words)
 		}
@@ -100,35 +100,22 @@ func TestOutcomesInWords(t *testing.T) {
 		apply        checkin.LastApply
 		outcome      checkin.Outcome
 		words, class string
-		meaning      string
 	}{
-		{checkin.ApplySuccess, checkin.OutcomeUnchanged, "last apply: success, unchanged", good, ""},
-		{checkin.ApplySuccess, checkin.OutcomeApplied, "last apply: success, applied", good, ""},
-		{checkin.ApplyUnknown, checkin.OutcomeSkipped, "last apply: unknown, skipped", warn, ""},
-		{checkin.ApplyFailure, checkin.OutcomeRejected, "last apply: failure, rejected", bad, "previous configuration goes on"},
-		{checkin.ApplyFailure, checkin.OutcomeRolledBack, "last apply: failure, rolled back", bad, "previous one runs again"},
-		{checkin.ApplyFailure, checkin.OutcomeStuck, "last apply: failure, stuck", bad, "look at the host"},
-		{checkin.ApplySuccess, checkin.OutcomeHeld, "on hold, last apply: success", warn, ""},
-		{checkin.ApplyFailure, checkin.OutcomeHeld, "on hold, last apply: failure", warn, ""},
-		{"", "", "last apply: unknown", neutral, ""},
-		{"splendid", "teleported_away", "last apply: splendid, teleported away", neutral, ""},
+		{checkin.ApplySuccess, checkin.OutcomeUnchanged, "In force", good},
+		{checkin.ApplySuccess, checkin.OutcomeApplied, "In force", good},
+		{checkin.ApplyUnknown, checkin.OutcomeSkipped, "Not managed", warn},
+		{checkin.ApplyFailure, checkin.OutcomeRejected, "Refused before anything was changed", bad},
+		{checkin.ApplyFailure, checkin.OutcomeRolledBack, "Did not work, and was taken back", bad},
+		{checkin.ApplyFailure, checkin.OutcomeStuck, "Did not work, and going back failed too", bad},
+		{checkin.ApplySuccess, checkin.OutcomeHeld, "On hold", warn},
+		{checkin.ApplyFailure, checkin.OutcomeHeld, "On hold", warn},
+		{checkin.ApplyFailure, "", "Failed", bad},
+		{"", "", "Not told", neutral},
+		{"splendid", "teleported_away", "Not told", neutral},
 	} {
-		got := describeService("nginx", checkin.ServiceReport{State: "active", LastApply: test.apply, Outcome: test.outcome}, time.Now(), 0)
-		if got.Apply != test.words || got.ApplyClass != test.class || !strings.Contains(got.Meaning, test.meaning) || (got.Meaning == "") != (test.meaning == "") {
-			t.Errorf("%s, %s: %q %q %q", test.apply, test.outcome, got.Apply, got.ApplyClass, got.Meaning)
-		}
-	}
-}
-
-func TestWhatAServiceWasGivenAndDoesNotRun(t *testing.T) {
-	for _, test := range []struct{ received, running, want string }{
-		{`"0123456789abcdef"`, `"fedcba9876543210"`, "runs fedcba987654, was given 0123456789ab"},
-		{`"0123456789abcdef"`, `W/"0123456789abcdef"`, ""},
-		{"", `"fedcba9876543210"`, ""},
-		{`"0123456789abcdef"`, "", ""},
-	} {
-		if got := describeService("nginx", checkin.ServiceReport{ReceivedETag: test.received, RunningETag: test.running}, time.Now(), 0); got.Behind != test.want {
-			t.Errorf("received %s, running %s: %q", test.received, test.running, got.Behind)
+		report := checkin.ServiceReport{State: "active", LastApply: test.apply, Outcome: test.outcome}
+		if words, class := happened(report), describeService("nginx", report, time.Now(), 0).ApplyClass; words != test.words || class != test.class {
+			t.Errorf("%s, %s: %q %q", test.apply, test.outcome, words, class)
 		}
 	}
 }
