@@ -28,6 +28,7 @@ type agentPage struct {
 	SiteID              int64
 	Site                string
 	Status, StatusClass string
+	Failing             bool
 	Age                 string
 	LastSeen, FirstSeen time.Time
 	Facts               []fact
@@ -160,6 +161,7 @@ func (d *dashboard) readAgent(v *visit, a store.Agent) (agentPage, error) {
 		view.Volumes = append(view.Volumes, row)
 	}
 	view.VolumeSummary = summaryOf(volumes)
+	view.Failing = a.Summary.Severity == store.Failing || slices.ContainsFunc(view.Volumes, func(row volumeRow) bool { return row.Class == bad })
 
 	if view.Published, view.PublishedAt, err = r.published(); err != nil {
 		return view, err

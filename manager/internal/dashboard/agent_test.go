@@ -743,3 +743,43 @@ func TestWhatIsHeldBackIsNotInForce(t *testing.T) {
 	wantOn(t, page(refused, h.etag), []string{held, "Refused before anything was changed"}, []string{">In force<"})
 	wantOn(t, page(before, `"another"`), []string{">In force<"}, []string{held})
 }
+
+// TestFailingIsSaidEverywhere: each page that says when an agent was heard says that
+// it fails, too.
+func TestFailingIsSaidEverywhere(t *testing.T) {
+	a := newAgentSite(t)
+	site := fmt.Sprintf("/sites/%d", a.site)
+	pages := []string{"/agents", a.tell(t, a.report(t)), "/sites", site, site + "/enroll"}
+	const failing = `<span class="badge bad">failing</span>`
+	check := func(break_ func(*checkin.Request), want bool) {
+		t.Helper()
+		report := a.report(t)
+		break_(&report)
+		a.tell(t, report)
+		for _, path := range pages {
+			if got := strings.Contains(string(get(t, a.Server, path, a.cookie).Body), failing); got != want {
+				t.Errorf("%s: failing is said: %v, want %v", path, got, want)
+			}
+		}
+	}
+	check(func(*checkin.Request) {}, false)
+	check(func(r *checkin.Request) {
+		change(*r, "nginx", failed(checkin.OutcomeRejected, "[emerg] unknown directive"))
+	}, true)
+	check(func(r *checkin.Request) { r.Volumes[fmt.Sprint(a.vol)] = checkin.VolumeReport{Message: "it is gone"} }, true)
+}
+
+// TestABadgeDoesNotBreakInside: beside a long message there is still room for the
+// word of the state.
+func TestABadgeDoesNotBreakInside(t *testing.T) {
+	a := newAgentSite(t)
+	report := a.report(t)
+	report.Volumes[fmt.Sprint(a.vol)] = checkin.VolumeReport{Message: strings.Repeat("\"/mnt/volumes/data\" is not a directory ", 20)}
+	path := a.tell(t, report)
+	b := browse(t, a.Server, a.cookie)
+	b.do(t, chromedp.EmulateViewport(1280, 900))
+	b.open(t, path)
+	if high := eval[float64](t, b, `document.querySelector("#volumes ~ table .badge").offsetHeight`); high > 30 {
+		t.Errorf("the badge is %v px high", high)
+	}
+}

@@ -62,8 +62,8 @@ func (d *dashboard) enrollments(v *visit) error {
 	if err != nil {
 		return err
 	}
-	for _, a := range agents {
-		view.Agents = append(view.Agents, describeSiteAgent(v, a))
+	if view.Agents, err = d.describeSiteAgents(v, site.ID, agents); err != nil {
+		return err
 	}
 	wanted := wantedEnrollment{ExpiresIn: "1h"}
 	view.Form = &form{Fields: enrollmentFields(&wanted), Submit: "Show the command", Cancel: sitePath(site.ID)}

@@ -69,6 +69,7 @@ type siteAgent struct {
 	ID            int64
 	Host          string
 	Status, Class string
+	Failing       bool
 	Age           string
 	LastSeen      string
 }
@@ -93,14 +94,30 @@ func (d *dashboard) listSites(v *visit) error {
 		if err != nil {
 			return err
 		}
-		for _, a := range agents {
-			shown.Agents = append(shown.Agents, describeSiteAgent(v, a))
+		if shown.Agents, err = d.describeSiteAgents(v, s.ID, agents); err != nil {
+			return err
 		}
 		view.Rows = append(view.Rows, shown)
 	}
 	p := v.page("Sites", "/sites")
 	p.Topics, p.Every = []string{"sites", "agents", "events"}, agentsEvery
 	return v.show(http.StatusOK, p, sitesPage(p, view))
+}
+
+// describeSiteAgents describes agents of a site. They share its volumes: of one that
+// has failed they all tell.
+func (d *dashboard) describeSiteAgents(v *visit, siteID int64, agents []store.Agent) ([]siteAgent, error) {
+	if len(agents) == 0 {
+		return nil, nil
+	}
+	_, failed, err := d.store.ListVolumes(v.Request.Context(), store.VolumeFilter{SiteID: siteID, Status: store.VolumeFailed}, store.ListOptions{Limit: 1})
+	var list []siteAgent
+	for _, a := range agents {
+		one := describeSiteAgent(v, a)
+		one.Failing = a.Summary.Severity == store.Failing || failed > 0
+		list = append(list, one)
+	}
+	return list, err
 }
 
 func describeSiteAgent(v *visit, a store.Agent) siteAgent {
@@ -140,8 +157,8 @@ func (d *dashboard) site(v *visit) error {
 	if err != nil {
 		return err
 	}
-	for _, a := range agents {
-		view.Agents = append(view.Agents, describeSiteAgent(v, a))
+	if view.Agents, err = d.describeSiteAgents(v, s.ID, agents); err != nil {
+		return err
 	}
 	if err := d.contentsOf(ctx, s, &view); err != nil {
 		return err
