@@ -277,7 +277,7 @@ func next(wanted string) string {
 // flash is what a page says was done on the page before.
 type flash struct {
 	Text string
-	Site int64 `json:",omitempty"` // whose revisions show it, and undo it
+	Site int64 `json:",omitempty"` // whose revisions show it
 	// Waits says that the agents of the site do not get it yet.
 	Waits bool `json:",omitempty"`
 }

@@ -239,8 +239,8 @@ func (v *visit) confirm(p page, view vanishing, remove func() (done, error)) err
 func (v *visit) finish(result done) error {
 	f := flash{Text: result.Text, Site: result.Site}
 	if f.Site != 0 {
-		waits, err := v.d.waits(v.Request.Context(), f.Site)
-		if err != nil {
+		waits, any, err := v.d.waits(v.Request.Context(), f.Site)
+		if err != nil || waits && !any {
 			f.Site = 0 // what was done is done, it only leads nowhere
 		}
 		f.Waits = waits
@@ -250,14 +250,19 @@ func (v *visit) finish(result done) error {
 	return nil
 }
 
-// waits reports whether agents of a site do not get what is changed at once.
-func (d *dashboard) waits(ctx context.Context, siteID int64) (bool, error) {
+// waits reports whether agents of a site do not get what is changed at once, and
+// whether there is any such change.
+func (d *dashboard) waits(ctx context.Context, siteID int64) (waits, any bool, err error) {
 	site, err := d.store.GetSite(ctx, siteID)
 	if err != nil {
-		return false, err
+		return false, false, err
 	}
 	pin, err := d.store.GetPin(ctx, siteID)
-	return pin != nil || site.Publishing == inventory.PublishManual, err
+	if err != nil || pin == nil && site.Publishing != inventory.PublishManual {
+		return false, false, err
+	}
+	changes, err := d.snapshots.Waiting(ctx, siteID)
+	return true, changes > 0, err
 }
 
 // then is where a form leads: to a page that has sent the visitor to it first,

@@ -66,6 +66,13 @@ func (d *dashboard) undo(v *visit) error {
 		return err
 	}
 	if err == nil && len(report.Changes) == 0 {
+		since, err := d.store.ChangedSince(ctx, latest[0])
+		if err != nil {
+			return err
+		}
+		if since { // by what no revision brings back, such as how the site is published
+			return v.goTo(setBackPath(s.ID, number), "")
+		}
 		before, err := d.snapshots.Before(ctx, s.ID, number)
 		if err != nil {
 			return err

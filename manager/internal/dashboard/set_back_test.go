@@ -91,6 +91,25 @@ func TestUndoOfWhatWaits(t *testing.T) {
 	says(t, get(t, m.Server, m.path+"/pending", cookie), 200, "Nothing waits")
 }
 
+// TestHowASiteIsPublishedIsNotUndone: no revision has it, so that nothing offers to
+// take back what somebody else did before.
+func TestHowASiteIsPublishedIsNotUndone(t *testing.T) {
+	m := newManualSite(t)
+	m.addService(t, "wiki", 8082)
+	cookie := signIn(t, m.Server)
+	publish := func(how string) servertest.Answer {
+		values := form(t, get(t, m.Server, m.path+"/edit", cookie))
+		values.Set("publishing", how)
+		return then(t, m.Server, cookie, submit(t, m.Server, m.path+"/edit", cookie, values))
+	}
+	body := string(publish("auto").Body)
+	wantOn(t, body, []string{"Every change at once", "With it, agents get the 1 change that waited."}, []string{"undo it"})
+	wantOn(t, string(publish("manual").Body), []string{"Changes wait until they are published"}, []string{"undo it", "look at what waits"})
+	m.call(t, "GET", m.path+"/revisions", nil)
+	undo := get(t, m.Server, m.path+"/undo", cookie)
+	says(t, get(t, m.Server, undo.Header.Get("Location"), cookie), 200, "there is nothing to set back.")
+}
+
 func TestSetBackOnlyWhatWasSeen(t *testing.T) {
 	m := newDeletion(t)
 	cookie, path := signIn(t, m.Server), m.path+"/revisions/2/set-back"

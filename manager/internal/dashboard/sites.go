@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"opensource.internal/manager/internal/inventory"
+	"opensource.internal/manager/internal/prose"
 	"opensource.internal/manager/internal/store"
 )
 
@@ -192,13 +193,33 @@ func (d *dashboard) editSite(v *visit) error {
 	if err != nil {
 		return err
 	}
+	waiting := 0
+	if s.Publishing == inventory.PublishManual {
+		if waiting, err = d.snapshots.Waiting(v.Request.Context(), s.ID); err != nil {
+			return err
+		}
+	}
 	path, before := sitePath(s.ID), siteFields(&s.Site)
 	f := &form{Version: version(s.Site), Fields: siteFields(&s.Site), Submit: "Save", Cancel: path}
 	return v.fill(v.page("Edit the site", "/sites", sitesCrumb, siteCrumb(s)), f, func(typed url.Values) (done, error) {
 		byHand := typed.Get("publishing") == inventory.PublishManual
 		stored, err := d.snapshots.UpdateSite(v.Request.Context(), s.ID, byHand, changing(f, typed, siteFields))
-		return saved(path, "site", s.ID, before, siteFields(&stored.Site)), err
+		result := saved(path, "site", s.ID, before, siteFields(&stored.Site))
+		if stored.Publishing == inventory.PublishAuto && waiting > 0 {
+			result.Text += fmt.Sprintf(" With it, agents get the %s that waited.", prose.Counted(waiting, "change"))
+		}
+		if onlyPublishing(s.Site, stored.Site) {
+			result.Site = 0 // no revision has it, and none brings it back
+		}
+		return result, err
 	})
+}
+
+// onlyPublishing reports whether two versions of a site differ in nothing but how it
+// is published.
+func onlyPublishing(before, after inventory.Site) bool {
+	before.Publishing = after.Publishing
+	return before == after
 }
 
 // deleteSite names what vanishes with a site first.

@@ -73,6 +73,13 @@ func madeAt(tx *gorm.DB, row Revision) (int64, error) {
 	return same.Audited, err
 }
 
+// ChangedSince reports whether records of a site, or external domains, were changed
+// after a revision of it was made.
+func (s *Store) ChangedSince(ctx context.Context, row Revision) (bool, error) {
+	entries, err := changesSince(s.reader(ctx), row.SiteID, row.Audited)
+	return len(entries) > 0, err
+}
+
 // changesSince are the changes of a site's records and of all external domains,
 // the last one first.
 func changesSince(tx *gorm.DB, siteID, since int64) ([]AuditEntry, error) {
