@@ -24,6 +24,9 @@ type problem struct {
 	See   string // where on the page more is told of it
 	// Blocks is set if it explains why a service does not run what was published.
 	Blocks bool
+	Held   bool    // a removal that waits for a word
+	Of     []crumb // the records that it is about
+	More   int     // of them that are not named
 	Steps  []step
 }
 
@@ -116,15 +119,30 @@ func (d *dashboard) problemsOf(v *visit, a store.Agent, site store.Site, view ag
 	for _, p := range hostProblems(a, d.version) {
 		add(p)
 	}
-	worst := map[string]int{bad: 0, warn: 1, neutral: 2}
-	slices.SortStableFunc(list, func(a, b problem) int { return cmp.Compare(worst[a.Class], worst[b.Class]) })
+	slices.SortStableFunc(list, func(a, b problem) int { return cmp.Compare(a.rank(), b.rank()) })
 	return list, nil
+}
+
+// rank is lower for what is worse. A removal that waits keeps every other change from
+// arriving: it comes right after what is down.
+func (p problem) rank() int {
+	switch {
+	case p.Class == bad && p.Blocks:
+		return 0
+	case p.Held:
+		return 1
+	case p.Class == bad:
+		return 2
+	case p.Class == warn:
+		return 3
+	}
+	return 4
 }
 
 // silent is that nothing was heard for too long.
 func (d *dashboard) silent(ctx context.Context, a store.Agent, site store.Site, now time.Time) (problem, error) {
 	p := problem{
-		Class: presenceClass(a.Presence(now)), Title: "It has not checked in for " + span(a.Age(now)),
+		Blocks: true, Class: presenceClass(a.Presence(now)), Title: "It has not checked in for " + span(a.Age(now)),
 		Why: "Everything below is what it told last. The site is served on with what runs there, without changes.",
 	}
 	enroll := step{
@@ -178,18 +196,29 @@ func heldProblem(words string, site store.Site) problem {
 }
 
 func guardProblem(guard guardView, a store.Agent, canWrite bool) problem {
-	p := problem{Class: warn, Title: guard.Words, Why: guard.Next + " Everything is served as before, and no other change arrives here meanwhile."}
+	p := problem{Class: warn, Held: true, Title: guard.Words, Why: guard.Next + " Everything is served as before, and no other change arrives here meanwhile."}
 	if !guard.Confirmable {
 		return p
 	}
-	p.Steps = []step{{Text: "See who deleted what, on the manager's host:", Command: "sudo opensource-manager audit --action delete --since 1d"}}
+	who := step{Text: "See who deleted what, on the manager's host:", Command: "sudo opensource-manager audit --action delete --since 1d"}
+	back := step{Text: "If it is not meant, bring back what was removed: then it goes on by itself. An administrator can set the site back to a revision that has it:", Path: revisionsPath(a.SiteID), Link: "Revisions"}
+	if canWrite {
+		who.Text, who.Path, who.Link = "See who deleted what, there or on the manager's host:", deletionsPath(a.SiteID), "Audit log"
+		back.Text = "If it is not meant, bring back what was removed: then it goes on by itself. Set the site back to a revision that has it:"
+	}
+	p.Steps = []step{who}
 	if canWrite {
 		p.Steps = append(p.Steps, step{Text: "If it is meant:", Path: agentPath(a.ID) + "/removals", Link: "Look and confirm…"})
 	} else {
 		p.Steps = append(p.Steps, step{Text: "If it is meant, an administrator has to confirm it here."})
 	}
-	p.Steps = append(p.Steps, step{Text: "If it is not meant, bring back what was removed: then it goes on by itself."})
+	p.Steps = append(p.Steps, back)
 	return p
+}
+
+// deletionsPath is the audit log, of what was deleted of a site.
+func deletionsPath(siteID int64) string {
+	return fmt.Sprintf("/audit?action=%s&site=%d", store.ActionDelete, siteID)
 }
 
 // patience is how long a configuration may take to arrive without a word.

@@ -38,8 +38,12 @@ func volumeProblem(volumes []volumeRow, site store.Site) (problem, bool) {
 		if v.Class == bad {
 			failed++
 			messages.WriteString(v.Message + "\n")
+			if failed <= maxLinks {
+				p.Of = append(p.Of, crumb{v.Path, volumePath(v.ID)})
+			}
 		}
 	}
+	p.More = failed - len(p.Of)
 	p.Title = fmt.Sprintf("%d of the site's volumes could not be provided", failed)
 	p.Steps = stepsFor(messages.String(), volumeRemedies)
 	for i := range p.Steps {

@@ -457,9 +457,10 @@ func (d *dashboard) vanishingAgent(v *visit) (store.Agent, vanishing, error) {
 	return a, view, nil
 }
 
-// hasMore reports whether there is more to tell of a service than its line.
+// hasMore reports whether there is more to tell of a service than its line and
+// what to do: of a hold there is not.
 func (s serviceDetail) hasMore() bool {
-	return s.Message != "" || len(s.Records)+len(s.Drift) > 0 || s.Held != ""
+	return s.Message != "" || len(s.Records)+len(s.Drift) > 0
 }
 
 func (e excerpt) hasFaulty() bool {

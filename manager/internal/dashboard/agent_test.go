@@ -744,6 +744,48 @@ func TestWhatIsHeldBackIsNotInForce(t *testing.T) {
 	wantOn(t, page(before, `"another"`), []string{">In force<"}, []string{held})
 }
 
+// TestWhatIsHeldBackComesAfterWhatIsDown: a certificate can wait, and each step leads
+// somewhere.
+func TestWhatIsHeldBackComesAfterWhatIsDown(t *testing.T) {
+	h := newHeldBackSite(t, nil)
+	down := checkin.ServiceReport{State: "failed", LastApply: checkin.ApplySuccess, Outcome: checkin.OutcomeUnchanged}
+	checkIn(t, h.Server, checkin.Request{
+		SiteID: h.site, Hostname: "gateway", CurrentTime: time.Now().Unix(), Guard: &checkin.Guard{Removed: 6, Total: 8, Kind: checkin.GuardServices, ETag: h.etag},
+		Services:     map[string]checkin.ServiceReport{"nginx": down},
+		Certificates: map[string]checkin.Certificate{"example.com": {State: checkin.CertificateMissing, Fallback: true}},
+	})
+	page, deletions, revisions := fmt.Sprintf("/agents/%d", h.agent), fmt.Sprintf(`href="/audit?action=delete&amp;site=%d"`, h.site), fmt.Sprintf(`href="/sites/%d/revisions"`, h.site)
+	body := string(get(t, h.Server, page, signIn(t, h.Server)).Body)
+	if got := regexp.MustCompile(`(nginx does not run|Held back: the new|There is no certificate)`).FindAllString(body, -1); !slices.Equal(got, []string{"nginx does not run", "Held back: the new", "There is no certificate"}) {
+		t.Errorf("the order is %q", got)
+	}
+	wantOn(t, body, []string{deletions, revisions}, nil)
+	wantOn(t, string(get(t, h.Server, h.removals, signIn(t, h.Server)).Body), []string{deletions, revisions}, nil)
+	wantOn(t, string(get(t, h.Server, page, signInViewer(t, h.Server)).Body), []string{revisions}, []string{deletions})
+}
+
+// TestVolumesThatFailAreNamed, the first of them.
+func TestVolumesThatFailAreNamed(t *testing.T) {
+	a := newAgentSite(t)
+	report := a.report(t)
+	for i := range 5 {
+		id := a.Create(t, fmt.Sprintf("/containers/%d/volumes", a.container), object{"name": fmt.Sprintf("more%d", i), "mountPath": fmt.Sprintf("/more%d", i), "mode": "rw"})
+		report.Volumes[fmt.Sprint(id)] = checkin.VolumeReport{Message: "it is not a directory"}
+	}
+	_, told, _ := strings.Cut(string(get(t, a.Server, a.tell(t, report), a.cookie).Body), `<h2 id="problems">`)
+	told, _, _ = strings.Cut(told, "</section>")
+	wantOn(t, told, []string{`<a href="/volumes/2">/`, `<a href="/volumes/3">/`, `<a href="/volumes/4">/`, " and 2 more"}, []string{`href="/volumes/1"`, `href="/volumes/5"`})
+}
+
+// TestAHoldNeedsNoCard: what to do says all of it.
+func TestAHoldNeedsNoCard(t *testing.T) {
+	a := newAgentSite(t)
+	path := a.tell(t, change(a.report(t), "dnsmasq", func(r *checkin.ServiceReport) {
+		r.Outcome, r.Message, r.Hold = checkin.OutcomeHeld, "on hold", &checkin.Hold{Until: *later(time.Hour), By: "root", Reason: "upgrade"}
+	}))
+	wantOn(t, string(get(t, a.Server, path, a.cookie).Body), []string{"dnsmasq is on hold", "by root: upgrade"}, []string{`<h2 id="service-1-name">`, `href="#service-1"`})
+}
+
 // TestFailingIsSaidEverywhere: each page that says when an agent was heard says that
 // it fails, too.
 func TestFailingIsSaidEverywhere(t *testing.T) {

@@ -27,6 +27,7 @@ type guardView struct {
 
 // removalsPage is what an administrator looks at before confirming.
 type removalsPage struct {
+	SiteID int64
 	Agent  string
 	Site   string
 	Words  string
@@ -170,7 +171,7 @@ func (d *dashboard) describeRemovals(ctx context.Context, a store.Agent) (remova
 		return removalsPage{}, err
 	}
 	view := removalsPage{
-		Agent: a.Hostname, Site: site.Name, Words: removes(*a.Report.Guard),
+		SiteID: a.SiteID, Agent: a.Hostname, Site: site.Name, Words: removes(*a.Report.Guard),
 		Action: d.removalsOf(a.ID), ETag: etag,
 	}
 	for _, kind := range []struct {
