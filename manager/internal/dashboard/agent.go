@@ -286,17 +286,6 @@ func (r *agentReader) services(now time.Time) ([]serviceDetail, error) {
 	return list, nil
 }
 
-// outcomes say what became of a configuration.
-var outcomes = map[checkin.Outcome]string{
-	checkin.OutcomeUnchanged:  "In force",
-	checkin.OutcomeApplied:    "In force",
-	checkin.OutcomeSkipped:    "Not managed",
-	checkin.OutcomeRejected:   "Refused before anything was changed",
-	checkin.OutcomeRolledBack: "Did not work, and was taken back",
-	checkin.OutcomeStuck:      "Did not work, and going back failed too",
-	checkin.OutcomeHeld:       "On hold",
-}
-
 // heldBackBy reports whether a service does not run what it was given because that
 // removes too much.
 func heldBackBy(guard *checkin.Guard, report checkin.ServiceReport) bool {
@@ -308,7 +297,7 @@ func heldBackBy(guard *checkin.Guard, report checkin.ServiceReport) bool {
 
 // happened says what became of what a service was given last.
 func happened(report checkin.ServiceReport) string {
-	words := outcomes[report.Outcome]
+	words := outcomes[report.Outcome].happened
 	if words == "" {
 		words = map[checkin.LastApply]string{checkin.ApplySuccess: "In force", checkin.ApplyFailure: "Failed"}[report.LastApply]
 	}

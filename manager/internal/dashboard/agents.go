@@ -438,8 +438,8 @@ func describeServiceCell(name string, report checkin.ServiceReport, now time.Tim
 	switch {
 	case report.Failing():
 		cell.Apply = badge{"apply failed", bad}
-		if report.Outcome != "" && report.Outcome != checkin.OutcomeHeld {
-			cell.Apply.Text = strings.ReplaceAll(string(report.Outcome), "_", " ")
+		if report.Outcome.Failed() {
+			cell.Apply.Text = outcomes[report.Outcome].word
 		}
 	case report.Outcome == checkin.OutcomeHeld:
 		cell.Apply = badge{"on hold", warn}

@@ -172,7 +172,7 @@ func (view *arrivalView) inPart(a store.Agent, etag string, now time.Time) {
 		case service.Failing() && view.Class == bad:
 			words = append(words, failed(name, service))
 		case service.Failing():
-			view.Stage, view.Class = cmp.Or(strings.ReplaceAll(string(service.Outcome), "_", " "), "failed"), bad
+			view.Stage, view.Class = cmp.Or(outcomes[service.Outcome].word, "failed"), bad
 			words = slices.Insert(words, 0, failed(name, service))
 			view.Message = service.Message
 		case checkin.SameETag(service.RunningETag, etag):
@@ -197,7 +197,7 @@ func (view *arrivalView) inPart(a store.Agent, etag string, now time.Time) {
 }
 
 func failed(name string, service checkin.ServiceReport) string {
-	return name + ": " + cmp.Or(meanings[service.Outcome], "its last apply failed.")
+	return name + ": " + cmp.Or(outcomes[service.Outcome].meaning, "its last apply failed.")
 }
 
 // tellsToHave reports whether an agent has told that it was given the content of

@@ -86,11 +86,25 @@ func describeService(name string, report checkin.ServiceReport, now time.Time, a
 	return view
 }
 
-// meanings explain the outcomes that somebody may have to act on.
-var meanings = map[checkin.Outcome]string{
-	checkin.OutcomeRejected:   "Refused before anything was changed: the previous configuration goes on.",
-	checkin.OutcomeRolledBack: "The new configuration did not come alive: the previous one runs again.",
-	checkin.OutcomeStuck:      "Going back to the previous configuration failed, too. Somebody has to look at the host: opensource-agent status.",
+// outcomes say what became of a configuration: in a word where there is little
+// room, as what happened, and of a failure what it means.
+var outcomes = map[checkin.Outcome]struct{ word, happened, meaning string }{
+	checkin.OutcomeUnchanged: {"in force", "In force", ""},
+	checkin.OutcomeApplied:   {"in force", "In force", ""},
+	checkin.OutcomeSkipped:   {"not managed", "Not managed", ""},
+	checkin.OutcomeHeld:      {"on hold", "On hold", ""},
+	checkin.OutcomeRejected: {
+		"rejected", "Refused before anything was changed",
+		"Refused before anything was changed: the previous configuration goes on.",
+	},
+	checkin.OutcomeRolledBack: {
+		"rolled back", "Did not work, and was taken back",
+		"The new configuration did not come alive: the previous one runs again.",
+	},
+	checkin.OutcomeStuck: {
+		"stuck", "Did not work, and going back failed too",
+		"Going back to the previous configuration failed, too. Somebody has to look at the host: opensource-agent status.",
+	},
 }
 
 // clockAhead is how far an agent's clock is ahead, if that is worth telling.

@@ -262,12 +262,12 @@ func TestItsWordsAreExplained(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	words := []string{"in sync", "not back yet", "not reported", "none published", "left out", "kept as before", "on hold", "not managed", "edited on the host"}
+	words := []string{"in sync", "not back yet", "not reported", "none published", "left out", "kept as before", "edited on the host"}
 	for _, state := range stateWords {
 		words = append(words, state.word)
 	}
-	for outcome := range meanings {
-		words = append(words, strings.ReplaceAll(string(outcome), "_", " "))
+	for _, outcome := range outcomes {
+		words = append(words, outcome.word)
 	}
 	for _, status := range []store.VolumeStatus{store.VolumePending, store.VolumeReady, store.VolumeFailed} {
 		words = append(words, string(status))
