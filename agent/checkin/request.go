@@ -93,6 +93,17 @@ func (s ServiceReport) Working() bool {
 	return known && !s.Failing()
 }
 
+// TellsTags reports whether an agent says which snapshots its services have. Those
+// of the earlier generation do not.
+func (r Request) TellsTags() bool {
+	for _, service := range r.Services {
+		if service.ReceivedETag != "" || service.RunningETag != "" {
+			return true
+		}
+	}
+	return false
+}
+
 // NoNetwork is the message of dnsmasq for a site that has none of the fields it
 // would be managed by.
 const NoNetwork = "dnsmasq is not managed: DNS and DHCP are not set up for the site"

@@ -476,6 +476,8 @@ func describeRunning(r store.AgentRow, now time.Time) revisionCell {
 	case !r.Behind:
 		cell.Badge, cell.Words = badge{"in sync", good}, strconv.FormatInt(r.Running, 10)
 		return cell
+	case r.None:
+		cell.Badge, cell.Words = badge{"behind", warn}, fmt.Sprintf("none in force as a whole, not %d", r.Published)
 	case r.Running == 0:
 		cell.Badge, cell.Words = badge{"behind", warn}, fmt.Sprintf("runs another, not %d", r.Published)
 	case r.Running > r.Published:

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -68,6 +69,25 @@ func listed(t *testing.T, s *servertest.Server, path, cookie string) []string {
 		hosts = append(hosts, html.UnescapeString(found[1]))
 	}
 	return hosts
+}
+
+// TestAnAgentThatTookNothingOverIsBehind, as one is whose first configuration is
+// refused. One that tells of no tags may run anything.
+func TestAnAgentThatTookNothingOverIsBehind(t *testing.T) {
+	s := servertest.Start(t, servertest.Options{})
+	cookie, site := signIn(t, s), s.Create(t, "/sites", object{"name": "lab"})
+	get(t, s, fmt.Sprintf("/sites/%d/revisions", site), cookie) // makes revision 1
+	tell := func(host, received string) {
+		checkIn(t, s, checkin.Request{SiteID: site, Hostname: host, CurrentTime: time.Now().Unix(), Services: map[string]checkin.ServiceReport{
+			"nginx": {State: "active", LastApply: checkin.ApplyFailure, Outcome: checkin.OutcomeRejected, ReceivedETag: received},
+		}})
+	}
+	tell("refuses", strings.Repeat("a", 64))
+	tell("silent", "")
+	wantOn(t, string(get(t, s, "/agents", cookie).Body), []string{"1 behind", "none in force as a whole, not 1", "not reported"}, nil)
+	if hosts := listed(t, s, "/agents?state=behind", cookie); !slices.Equal(hosts, []string{"refuses"}) {
+		t.Errorf("behind are %q", hosts)
+	}
 }
 
 func TestTheListIsFilteredSortedAndPaged(t *testing.T) {

@@ -145,7 +145,7 @@ func arrivalOf(a store.Agent, etag string, since, now time.Time) arrivalView {
 		view.Words = "It " + removes(*a.Report.Guard) + ", so an administrator has to confirm that first."
 	case told:
 		view.inPart(a, etag, now)
-	case asked && running == nil && !tellsTags(a.Report):
+	case asked && running == nil && !a.Report.TellsTags():
 		view.Stage, view.Class, view.Words = "unknown", neutral, "It was given it, but it does not tell what it runs: an older agent."
 	case asked:
 		view.Stage, view.Words = "received", "It was given it with its check-in, and has not told yet what became of it."
@@ -205,16 +205,6 @@ func failed(name string, service checkin.ServiceReport) string {
 func tellsToHave(report store.Report, etag string) bool {
 	for _, service := range report.Services {
 		if checkin.SameETag(service.ReceivedETag, etag) {
-			return true
-		}
-	}
-	return false
-}
-
-// tellsTags reports whether an agent says what its services have.
-func tellsTags(report store.Report) bool {
-	for _, service := range report.Services {
-		if service.ReceivedETag != "" || service.RunningETag != "" {
 			return true
 		}
 	}

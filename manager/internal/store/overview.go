@@ -86,6 +86,7 @@ type AgentRevision struct {
 	Behind      bool
 	Published   int64      // number of the revision that it is given, 0 if there is none yet
 	Running     int64      // number of the one that it runs, 0 if that is not known
+	None        bool       // none is in force as a whole
 	BehindSince *time.Time // when the first one came that it does not run; nil if that is not known
 }
 
@@ -285,6 +286,7 @@ func readAgentRevisions(tx *gorm.DB, ids []int64) (map[int64]AgentRevision, erro
 	byAgent := map[int64]AgentRevision{}
 	for _, row := range read {
 		r := AgentRevision{Published: row.Published, Running: row.Running}
+		r.None = row.RunningETag == noneInForce
 		r.Behind = row.Published != 0 && row.RunningETag != "" && row.RunningETag != row.PublishedETag
 		switch {
 		case !r.Behind:

@@ -34,6 +34,10 @@ type Summary struct {
 	RunningETag  string `gorm:"column:running_etag"`
 }
 
+// noneInForce stands for the tag of what runs where an agent tells that nothing is in
+// force as a whole. It is no tag.
+const noneInForce = "none"
+
 // summaryColumns are those of a Summary.
 var summaryColumns = []string{"severity", "held", "address", "address_order", "version", "version_order", "running_etag"}
 
@@ -43,8 +47,11 @@ func summaryOf(report Report, at time.Time) Summary {
 	if report.Agent != nil {
 		s.Version = column(report.Agent.Version)
 	}
-	if report.Running != nil && checkin.ValidETag(report.Running.ETag) {
+	switch {
+	case report.Running != nil && checkin.ValidETag(report.Running.ETag):
 		s.RunningETag = strings.TrimPrefix(report.Running.ETag, "W/")
+	case report.Running == nil && report.TellsTags():
+		s.RunningETag = noneInForce
 	}
 	if report.Guard != nil {
 		s.Held = 1
