@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"testing"
@@ -29,8 +30,11 @@ type Page struct{ ctx context.Context }
 // Open starts Chromium with a page. It ends with the test.
 func Open(t testing.TB, url string) *Page {
 	t.Helper()
-	// Tests run as root, which its own sandbox does not.
+	// Tests run as root, which its own sandbox does not. By default it would be killed
+	// with the thread that starts it, and threads that have been in the network of a
+	// machine end early.
 	ctx, end := chromedp.NewExecAllocator(t.Context(), append(chromedp.DefaultExecAllocatorOptions[:],
+		chromedp.ModifyCmdFunc(func(*exec.Cmd) {}),
 		chromedp.ExecPath("chromium"), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.WindowSize(1280, 900),
 		chromedp.Flag("disable-component-update", true), chromedp.WSURLReadTimeout(time.Minute))...)
 	t.Cleanup(end)
